@@ -1,0 +1,57 @@
+package core
+
+import "sync"
+
+// Cutter is something that a departed client no longer needs: Cut ends its pending I/O at once. It is called at most once for
+// each Hold, from any goroutine.
+type Cutter interface{ Cut() }
+
+// Lifeline joins the client's end of an exchange to whatever works for it. The side that notices that the client has left calls
+// Break; the side that works holds its connection there while it may be cut. Safe for concurrent use.
+type Lifeline struct {
+	mu     sync.Mutex
+	broken bool
+	held   Cutter
+}
+
+// Hold registers what Break shall cut. It tells false, and registers nothing, when the client has left already.
+func (l *Lifeline) Hold(c Cutter) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.broken {
+		return false
+	}
+	l.held = c
+	return true
+}
+
+// Release takes the registration back and tells whether it came in time: false means that c was, or will have been, cut.
+func (l *Lifeline) Release() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = nil
+	return !l.broken
+}
+
+// Break says that the client has left and cuts what is held.
+func (l *Lifeline) Break() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.broken && l.held != nil {
+		l.held.Cut()
+	}
+	l.broken = true
+}
+
+// Broken tells whether the client has left.
+func (l *Lifeline) Broken() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.broken
+}
+
+func (l *Lifeline) reset() {
+	l.mu.Lock()
+	l.broken, l.held = false, nil
+	l.mu.Unlock()
+}
