@@ -1,0 +1,94 @@
+// Package admin is the operator's door: what the gateway answers to those who run it and to what watches it.
+//
+//	GET  /metrics   the metrics, as the handler given renders them
+//	GET  /healthz   200 while the process serves
+//	GET  /readyz    200 when it wants traffic, 503 with the reason when not
+//	POST /reload    reads the configuration and the scripts again: 200, or 422 with every error
+//
+// Build a [Handler] with [New] and put it on a listener with [Serve]. It keeps no state of the gateway and decides nothing
+// about it: every answer comes from the functions in [Options]. It never sees the traffic of clients and never shows a secret.
+package admin
+
+import (
+	"encoding/json"
+	"net/http"
+)
+
+// Options are what the operator's door opens on. Every function may be called from many goroutines at once.
+type Options struct {
+	// Metrics renders GET /metrics.
+	Metrics http.Handler
+	// Ready tells whether the gateway wants traffic and, when it does not, why, in words for an operator.
+	Ready func() (bool, string)
+	// Reload reads everything again and returns what then serves. Its error is told line by line to whoever asked.
+	Reload func() (Reloaded, error)
+	// Token, when it is not empty, is what /reload wants as "Authorization: Bearer TOKEN".
+	Token string
+	// Loopback says that only this machine reaches the listener. Elsewhere /reload is refused unless there is a Token.
+	Loopback bool
+}
+
+// Reloaded tells what serves after a reload.
+type Reloaded struct {
+	Generation uint64   `json:"generation"`         // counts from 1 at the start of the process
+	Warnings   []string `json:"warnings,omitempty"` // what was accepted and is probably not meant
+}
+
+// Handler answers the operator. It is immutable and safe for concurrent use.
+type Handler struct {
+	mux *http.ServeMux
+}
+
+// New makes a handler. Metrics, Ready and Reload must be given.
+func New(o Options) *Handler {
+	h := &Handler{mux: http.NewServeMux()}
+	h.mux.Handle("/metrics", only(http.MethodGet, o.Metrics))
+	h.mux.Handle("/healthz", only(http.MethodGet, http.HandlerFunc(healthz)))
+	h.mux.Handle("/readyz", only(http.MethodGet, readyz(o.Ready)))
+	h.mux.Handle("/reload", guard(o, only(http.MethodPost, reload(o.Reload))))
+	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, http.StatusNotFound, "no such page; there are /metrics, /healthz, /readyz and POST /reload")
+	})
+	return h
+}
+
+// ServeHTTP answers one request.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	h.mux.ServeHTTP(w, r)
+}
+
+// only lets one method through; HEAD counts as GET.
+func only(method string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == method || r.Method == http.MethodHead && method == http.MethodGet {
+			next.ServeHTTP(w, r)
+			return
+		}
+		allow := method
+		if method == http.MethodGet {
+			allow = "GET, HEAD"
+		}
+		w.Header().Set("Allow", allow)
+		refuse(w, http.StatusMethodNotAllowed, r.URL.Path+" answers to "+allow)
+	})
+}
+
+// refusal is the gateway's standard error JSON without the id of a request.
+type refusal struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+func refuse(w http.ResponseWriter, status int, message string) {
+	answer(w, status, refusal{status, message})
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(body) // the client left: there is nobody to tell
+}
