@@ -1,0 +1,548 @@
+package limit_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/moongate/moongate/core/limit"
+)
+
+// clock is a clock that tests move by hand.
+type clock struct{ now atomic.Int64 }
+
+func (c *clock) read() time.Duration     { return time.Duration(c.now.Load()) }
+func (c *clock) forward(d time.Duration) { c.now.Add(int64(d)) }
+
+func bucket(t testing.TB, o limit.Options) *limit.TokenBucket {
+	t.Helper()
+	b, err := limit.NewTokenBucket(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func rate(count int64, per time.Duration) limit.Rate { return limit.Rate{Count: count, Per: per} }
+
+func TestConcurrentTakesGrantExactlyTheBurst(t *testing.T) {
+	for round := range 20 {
+		b := bucket(t, limit.Options{Rate: rate(1, time.Hour), Burst: 100})
+		var granted atomic.Int64
+		var workers, growth sync.WaitGroup
+		stop := make(chan struct{})
+		growth.Go(func() { // other keys make every shard grow meanwhile
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+					b.Take(strconv.Itoa(i), 1)
+				}
+				if i%5000 == 0 {
+					b.Sweep()
+				}
+			}
+		})
+		for range 50 {
+			workers.Go(func() {
+				for range 20 {
+					if b.Take("shared", 1).OK {
+						granted.Add(1)
+					}
+				}
+			})
+		}
+		workers.Wait()
+		close(stop)
+		growth.Wait()
+		if granted.Load() != 100 {
+			t.Fatalf("round %d: granted %d, want 100", round, granted.Load())
+		}
+	}
+}
+
+func TestExactlyAsManyTakersAsTokensAllPass(t *testing.T) {
+	for round := range 200 {
+		b := bucket(t, limit.Options{Rate: rate(1, time.Hour), Burst: 64})
+		var refused atomic.Int64
+		var workers sync.WaitGroup
+		for range 16 {
+			workers.Go(func() {
+				for range 4 {
+					if !b.Take("shared", 1).OK {
+						refused.Add(1)
+					}
+				}
+			})
+		}
+		workers.Wait()
+		if refused.Load() != 0 {
+			t.Fatalf("round %d: %d refused although there were tokens for all", round, refused.Load())
+		}
+	}
+}
+
+func TestTakerWithAnOldMomentIsNotRefused(t *testing.T) {
+	moments := []time.Duration{0, 0, 0, 100, 100, 50, 100}
+	b := bucket(t, limit.Options{Rate: rate(1, time.Second), Burst: 2, Clock: func() time.Duration {
+		now := moments[0]
+		if len(moments) > 1 {
+			moments = moments[1:]
+		}
+		return now
+	}})
+	b.Take("key", 1) // 0
+	for len(moments) > 3 {
+		b.Take("other", 0)
+	}
+	if d := b.Take("key", 1); !d.OK {
+		t.Errorf("refused: %+v", d)
+	}
+}
+
+func TestBurstPassesAtOnceThenOneEachInterval(t *testing.T) {
+	c := new(clock)
+	b := bucket(t, limit.Options{Rate: rate(1, time.Second), Burst: 3, Clock: c.read})
+	for round := range 50 {
+		c.forward(time.Duration(round) * 37 * time.Millisecond)
+		key := strconv.Itoa(round)
+		passed := 0
+		for range 10 {
+			if b.Take(key, 1).OK {
+				passed++
+			}
+		}
+		if passed != 3 {
+			t.Fatalf("round %d: %d passed at once, want 3", round, passed)
+		}
+		c.forward(time.Second)
+		if !b.Take(key, 1).OK || b.Take(key, 1).OK {
+			t.Fatalf("round %d: want exactly one after a second", round)
+		}
+	}
+}
+
+func TestDecisionTellsLimitRemainingAndWait(t *testing.T) {
+	tests := []struct {
+		name       string
+		rate       limit.Rate
+		burst      int64
+		taken      int
+		cost       int64
+		want       limit.Decision
+		retryAfter int64
+	}{
+		{"first of six a minute", rate(6, time.Minute), 6, 0, 1, limit.Decision{OK: true, Limit: 6, Remaining: 5}, 0},
+		{"seventh of six a minute", rate(6, time.Minute), 6, 6, 1, limit.Decision{Limit: 6, RetryAfter: 10 * time.Second}, 10},
+		{"second of a tenth a second", rate(1, 10*time.Second), 1, 1, 1, limit.Decision{Limit: 1, RetryAfter: 10 * time.Second}, 10},
+		{"five a second", rate(5, time.Second), 10, 10, 1, limit.Decision{Limit: 10, RetryAfter: 200 * time.Millisecond}, 1},
+		{"interval of a third of a second", rate(3, time.Second), 1, 1, 1, limit.Decision{Limit: 1, RetryAfter: 333333334}, 1},
+		{"just above a second", rate(999999999, 1000000000*time.Second), 1, 1, 1, limit.Decision{Limit: 1, RetryAfter: 1000000002}, 2},
+		{"cost of several", rate(1, time.Second), 10, 5, 7, limit.Decision{Limit: 10, Remaining: 5, RetryAfter: 2 * time.Second}, 2},
+		{"cost of the whole burst", rate(1, time.Second), 10, 0, 10, limit.Decision{OK: true, Limit: 10}, 0},
+		{"cost of nothing asks", rate(1, time.Second), 10, 3, 0, limit.Decision{OK: true, Limit: 10, Remaining: 7}, 0},
+		{"asking a new key", rate(1, time.Second), 10, 0, 0, limit.Decision{OK: true, Limit: 10, Remaining: 10}, 0},
+		{"asking an empty bucket", rate(1, time.Second), 2, 2, 0, limit.Decision{OK: true, Limit: 2}, 0},
+		{"cost above the burst", rate(1, time.Second), 10, 0, 11, limit.Decision{Limit: 10, RetryAfter: limit.Never}, 0},
+		{"cost below nothing", rate(1, time.Second), 10, 3, -1, limit.Decision{Limit: 10, RetryAfter: limit.Never}, 0},
+		{"cost beyond all numbers", rate(1, time.Second), 10, 3, math.MinInt64, limit.Decision{Limit: 10, RetryAfter: limit.Never}, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			b := bucket(t, limit.Options{Rate: test.rate, Burst: test.burst, Clock: new(clock).read})
+			for range test.taken {
+				b.Take("key", 1)
+			}
+			d := b.Take("key", test.cost)
+			if d != test.want {
+				t.Errorf("got %+v, want %+v", d, test.want)
+			}
+			if d.RetrySeconds() != test.retryAfter {
+				t.Errorf("got Retry-After %d, want %d", d.RetrySeconds(), test.retryAfter)
+			}
+		})
+	}
+}
+
+func TestWaitingExactlyRetryAfterPasses(t *testing.T) {
+	for _, r := range []limit.Rate{rate(10, time.Minute), rate(7, time.Second), rate(3, 10*time.Second), rate(999983, time.Second)} {
+		for phase := range 50 {
+			c := new(clock)
+			b := bucket(t, limit.Options{Rate: r, Burst: 10, Clock: c.read})
+			d := b.Take("key", 1)
+			for d.OK {
+				c.forward(time.Duration(phase) * r.Per / time.Duration(r.Count) / 53)
+				d = b.Take("key", 1)
+			}
+			whole := d.RetrySeconds()
+			if whole < 1 || time.Duration(whole)*time.Second < d.RetryAfter {
+				t.Fatalf("%s, phase %d: Retry-After %d for %s", r, phase, whole, d.RetryAfter)
+			}
+			c.forward(d.RetryAfter - 1)
+			if b.Take("key", 1).OK {
+				t.Fatalf("%s, phase %d: passed before %s", r, phase, d.RetryAfter)
+			}
+			c.forward(1)
+			if !b.Take("key", 1).OK {
+				t.Fatalf("%s, phase %d: refused after exactly %s", r, phase, d.RetryAfter)
+			}
+		}
+	}
+}
+
+func TestRateIsExactOverALongTime(t *testing.T) {
+	for _, r := range []limit.Rate{rate(7, time.Second), rate(3, 10*time.Second), rate(31, time.Minute), rate(999983, time.Second)} {
+		t.Run(r.String(), func(t *testing.T) {
+			c := new(clock)
+			b := bucket(t, limit.Options{Rate: r, Burst: r.Count, Clock: c.read})
+			for b.Take("key", 1).OK {
+			}
+			// Four hours and more: beyond the first horizon of the finest rate. The bucket refills whole in each period.
+			for period := range 20 {
+				c.forward(r.Per)
+				if d := b.Take("key", r.Count); !d.OK {
+					t.Fatalf("period %d: %+v", period, d)
+				}
+				if b.Take("key", 1).OK {
+					t.Fatalf("period %d: one token too many", period)
+				}
+				if period%5 == 4 {
+					c.forward(1000 * time.Hour)
+					if d := b.Take("key", r.Count); !d.OK {
+						t.Fatalf("rested, period %d: %+v", period, d)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestBehavesLikeAPlainBucket compares with the obvious bucket, counted in whole tokens at whole intervals.
+func TestBehavesLikeAPlainBucket(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	c := new(clock)
+	b := bucket(t, limit.Options{Rate: rate(1, time.Second), Burst: 5, Clock: c.read})
+	level, last := map[string]int64{}, map[string]time.Duration{}
+	for step := range 20000 {
+		key := strconv.Itoa(random.IntN(200))
+		cost := random.Int64N(5)
+		if _, ok := level[key]; !ok {
+			level[key] = 5
+		}
+		level[key] = min(5, level[key]+int64((c.read()-last[key])/time.Second))
+		last[key] = c.read()
+		want := level[key] >= cost
+		if want {
+			level[key] -= cost
+		}
+		if d := b.Take(key, cost); d.OK != want || d.Remaining != level[key] {
+			t.Fatalf("step %d, key %s, cost %d: got %+v, want %v with %d left", step, key, cost, d, want, level[key])
+		}
+		if random.IntN(20) == 0 {
+			c.forward(time.Second)
+		}
+	}
+}
+
+func TestFullBucketsAreForgottenAndOthersKept(t *testing.T) {
+	c := new(clock)
+	b := bucket(t, limit.Options{Rate: rate(1, time.Second), Burst: 1, Clock: c.read})
+	b.Take("slow", 1)
+	for i := range 100000 {
+		b.Take(strconv.Itoa(i), 1)
+		if i%10 == 0 {
+			c.forward(time.Microsecond)
+		}
+	}
+	if b.Take("slow", 1).OK {
+		t.Error("growth forgot a bucket that was not full")
+	}
+	c.forward(time.Second)
+	b.Sweep()
+	if n := b.Len(); n != 0 {
+		t.Errorf("%d full buckets kept", n)
+	}
+	if !b.Take("slow", 1).OK {
+		t.Error("refused although full again")
+	}
+}
+
+func TestCeilingBoundsMemoryAndOverflowHoldsTheLimit(t *testing.T) {
+	c := new(clock)
+	const ceiling, burst = 6400, 3
+	b := bucket(t, limit.Options{Rate: rate(1, time.Minute), Burst: burst, Ceiling: ceiling, Clock: c.read})
+	b.Take("early", burst)
+	granted := 0
+	for i := range 20 * ceiling {
+		if b.Take(strconv.Itoa(i), burst).OK {
+			granted++
+		}
+	}
+	if n := b.Len(); n > ceiling {
+		t.Errorf("%d buckets, want at most %d", n, ceiling)
+	}
+	if granted > ceiling+64 { // one shared bucket a shard
+		t.Errorf("granted %d of %d keys, want at most %d", granted, 20*ceiling, ceiling+64)
+	}
+	if b.Overflowed() == 0 {
+		t.Error("overflow is not visible")
+	}
+	if b.Take("early", 1).OK {
+		t.Error("a bucket was forgotten before it was full")
+	}
+	c.forward(time.Hour)
+	for i := range 1000 {
+		if key := "late" + strconv.Itoa(i); !b.Take(key, burst).OK || b.Take(key, 1).OK {
+			t.Fatalf("%s: want a bucket of its own after the flood", key)
+		}
+	}
+}
+
+func TestKeyLeavingTheOverflowGetsNoSecondBurst(t *testing.T) {
+	c := new(clock)
+	b := bucket(t, limit.Options{Rate: rate(1, time.Minute), Burst: 2, Ceiling: 1, Clock: c.read})
+	for i := range 1000 { // one bucket a shard
+		b.Take(strconv.Itoa(i), 1)
+	}
+	c.forward(59 * time.Second)
+	if !b.Take("key", 1).OK && b.Take("key", 1).RetryAfter > 61*time.Second {
+		t.Fatal("overflow owes more than its burst")
+	}
+	for b.Take("key", 1).OK {
+	}
+	c.forward(2 * time.Second) // the shards' own buckets are full again and make room
+	if d := b.Take("key", 2); d.OK {
+		t.Errorf("two at once for a key that had just emptied its shared bucket: %+v", d)
+	}
+}
+
+func TestSetAppliesAtOnceAndRefillsNothing(t *testing.T) {
+	c := new(clock)
+	b := bucket(t, limit.Options{Rate: rate(3, time.Minute), Burst: 3, Clock: c.read})
+	set := func(r limit.Rate, burst int64) {
+		t.Helper()
+		if err := b.Set(r, burst); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.Take("a", 2)
+	set(rate(3, time.Minute), 3)
+	if d := b.Take("a", 0); d.Remaining != 1 {
+		t.Errorf("same settings: %d left, want 1", d.Remaining)
+	}
+	set(rate(1, time.Minute), 1)
+	if d := b.Take("a", 1); d.OK || d.Limit != 1 || d.RetryAfter != time.Minute {
+		t.Errorf("lowered: %+v, want a wait of one minute", d)
+	}
+	if d := b.Take("fresh", 1); !d.OK {
+		t.Errorf("lowered, fresh key: %+v", d)
+	}
+	set(rate(10, time.Second), 10)
+	if d := b.Take("a", 0); d.Remaining != 9 {
+		t.Errorf("raised: %d left, want 9", d.Remaining)
+	}
+	c.forward(100 * time.Millisecond)
+	if d := b.Take("a", 0); d.Remaining != 10 {
+		t.Errorf("raised, after one interval of the new rate: %d left, want 10", d.Remaining)
+	}
+	if err := b.Set(rate(0, time.Second), 1); err == nil {
+		t.Error("a rate of 0 was accepted")
+	}
+	if d := b.Take("a", 0); d.Limit != 10 {
+		t.Errorf("a refused Set changed the limit to %d", d.Limit)
+	}
+}
+
+func TestSetUnderLoadNeverOversells(t *testing.T) {
+	b := bucket(t, limit.Options{Rate: rate(1, time.Hour), Burst: 1000})
+	var granted atomic.Int64
+	var workers sync.WaitGroup
+	for range 4 {
+		workers.Go(func() {
+			for range 2000 {
+				if b.Take("shared", 1).OK {
+					granted.Add(1)
+				}
+			}
+		})
+	}
+	for i := range 200 {
+		if err := b.Set(rate(int64(1+i%2), time.Hour), 1000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	workers.Wait()
+	if granted.Load() != 1000 {
+		t.Errorf("granted %d, want 1000", granted.Load())
+	}
+}
+
+func TestImpossibleSettingsAreRefused(t *testing.T) {
+	tests := []struct {
+		rate  limit.Rate
+		burst int64
+		want  string
+	}{
+		{rate(0, time.Second), 1, "rate 0/s: want more than 0 tokens in more than 0 time"},
+		{rate(-1, time.Second), 1, "rate -1/s: want more than 0 tokens in more than 0 time"},
+		{rate(1, 0), 1, "rate 1/0s: want more than 0 tokens in more than 0 time"},
+		{rate(1, time.Second), 0, "burst 0: want at least 1"},
+		{rate(3000000, time.Second), 1, "rate 3000000/s: want at most one token a microsecond (1000000/s)"},
+		{rate(1, 744*time.Hour), 3443, "burst 3443: at a rate of 1/744h0m0s want at most 860"},
+		{rate(1, math.MaxInt64), 1, "rate 1/2562047h47m16.854775807s: its period is too long"},
+		{rate(86399999999, 24*time.Hour), 1, "rate 86399999999/d: its fraction is too fine, want a shorter period"},
+	}
+	for _, test := range tests {
+		_, err := limit.NewTokenBucket(limit.Options{Rate: test.rate, Burst: test.burst})
+		if err == nil || err.Error() != test.want {
+			t.Errorf("%s, %d: got error %v, want %s", test.rate, test.burst, err, test.want)
+		}
+	}
+	for _, good := range []limit.Rate{rate(1000000, time.Second), rate(1, 744*time.Hour), rate(1, time.Microsecond)} {
+		if _, err := limit.NewTokenBucket(limit.Options{Rate: good, Burst: 860}); err != nil {
+			t.Errorf("%s: %v", good, err)
+		}
+	}
+}
+
+func TestParseRate(t *testing.T) {
+	good := map[string]limit.Rate{
+		"5":         rate(5, time.Second),
+		"5/s":       rate(5, time.Second),
+		" 5 / s ":   rate(5, time.Second),
+		"100/m":     rate(100, time.Minute),
+		"3/10s":     rate(3, 10*time.Second),
+		"1/2h30m":   rate(1, 150*time.Minute),
+		"10/7d":     rate(10, 7*24*time.Hour),
+		"0.1":       rate(1, 10*time.Second),
+		"0.1/s":     rate(1, 10*time.Second),
+		"2.5/s":     rate(1, 400*time.Millisecond),
+		"1.0":       rate(1, time.Second),
+		"0.3333/m":  rate(1111, 200000*time.Second),
+		"1000000/s": rate(1000000, time.Second),
+	}
+	for text, want := range good {
+		got, err := limit.ParseRate(text)
+		if err != nil || got.Count*int64(want.Per) != want.Count*int64(got.Per) {
+			t.Errorf("%q: got %s, %v, want %s", text, got, err, want)
+		}
+		again, err := limit.ParseRate(got.String())
+		if err != nil || again != got {
+			t.Errorf("%q: written as %q it reads as %s, %v", text, got.String(), again, err)
+		}
+	}
+	for _, text := range []string{"", "0", "0/s", "0.0", "-1/s", "+1", "5/", "5/0s", "5/-1s", "5/x", "x/s", ".5/s", "1e3/s", "5/s/s",
+		"99999999999999999999/s", "0.00000000000000000001/s", "0.000000000001/d", "5/999999999d", "NaN"} {
+		if got, err := limit.ParseRate(text); err == nil {
+			t.Errorf("%q: read as %s, want an error", text, got)
+		}
+	}
+}
+
+func TestPerSecondTakesTheShortestDecimal(t *testing.T) {
+	for number, want := range map[float64]limit.Rate{1: rate(1, time.Second), 2.5: rate(1, 400*time.Millisecond), 0.1: rate(1, 10*time.Second)} {
+		if got, err := limit.PerSecond(number); err != nil || got != want {
+			t.Errorf("%v: got %s, %v, want %s", number, got, err, want)
+		}
+	}
+	for _, number := range []float64{0, -1, math.NaN(), math.Inf(1), 1e300} {
+		if got, err := limit.PerSecond(number); err == nil {
+			t.Errorf("%v: read as %s, want an error", number, got)
+		}
+	}
+}
+
+func FuzzParseRate(f *testing.F) {
+	for _, text := range []string{"5/s", "3/10s", "0.1", "2.5/1h30m", "1/7d"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := limit.ParseRate(text)
+		if err != nil {
+			return
+		}
+		if r.Count <= 0 || r.Per <= 0 {
+			t.Fatalf("%q: accepted as %+v", text, r)
+		}
+		if again, err := limit.ParseRate(r.String()); err != nil || again != r {
+			t.Fatalf("%q: %q reads as %+v, %v", text, r.String(), again, err)
+		}
+		if b, err := limit.NewTokenBucket(limit.Options{Rate: r, Burst: 1}); err == nil && !b.Take("key", 1).OK {
+			t.Fatalf("%q: a fresh bucket refuses", text)
+		}
+	})
+}
+
+func TestTakeDoesNotAllocate(t *testing.T) {
+	b := bucket(t, limit.Options{Rate: rate(1, time.Hour), Burst: 10})
+	b.Take("key", 1)
+	if n := testing.AllocsPerRun(1000, func() { b.Take("key", 1) }); n != 0 {
+		t.Errorf("%v allocations a take", n)
+	}
+}
+
+func TestRefusalsAreCounted(t *testing.T) {
+	b := bucket(t, limit.Options{Rate: rate(1, time.Hour), Burst: 2})
+	for range 5 {
+		b.Take("key", 1)
+	}
+	b.Take("key", 3)
+	if n := b.Refused(); n != 4 {
+		t.Errorf("%d refusals counted, want 4", n)
+	}
+}
+
+func BenchmarkTakeHotKey(b *testing.B) {
+	l := bucket(b, limit.Options{Rate: rate(1000000, time.Second), Burst: 1 << 30})
+	b.ReportAllocs()
+	for b.Loop() {
+		l.Take("203.0.113.7", 1)
+	}
+}
+
+func BenchmarkTakeHotKeyRefused(b *testing.B) {
+	l := bucket(b, limit.Options{Rate: rate(1, time.Hour), Burst: 1})
+	b.ReportAllocs()
+	for b.Loop() {
+		l.Take("203.0.113.7", 1)
+	}
+}
+
+func BenchmarkTakeHotKeyParallel(b *testing.B) {
+	l := bucket(b, limit.Options{Rate: rate(1000000, time.Second), Burst: 1 << 30})
+	b.ReportAllocs()
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			l.Take("203.0.113.7", 1)
+		}
+	})
+}
+
+func BenchmarkTakeMillionKeys(b *testing.B) {
+	const n = 1 << 20
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255)
+	}
+	l := bucket(b, limit.Options{Rate: rate(1, time.Hour), Burst: 1000, Ceiling: 2 * n})
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for _, key := range keys {
+		l.Take(key, 1)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ { // in order: a request's key has just been read, its bucket lies anywhere
+		l.Take(keys[i%n], 1)
+	}
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/n, "B/key")
+}

@@ -1,0 +1,109 @@
+package limit
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// moved stands in a slot whose bucket has gone to the shard's next table: look again.
+const moved = math.MinInt64
+
+// slot is one bucket: the key's hash (0: free) and its theoretical arrival time, the moment at which it is full again.
+type slot struct {
+	hash atomic.Uint64
+	tat  atomic.Int64
+}
+
+// table is one shard's buckets under one set of terms: open addressing with the slots inline, so that a take touches one
+// cache line. Slots are added under the shard's mutex and read without; they are never freed, only left behind when the
+// next table is built. Times are in the terms' units since epoch.
+type table struct {
+	terms
+	epoch    time.Duration
+	reach    uint64 // the horizon, in nanoseconds since epoch
+	slots    []slot // a power of two, never all taken
+	used     int    // guarded by the shard's mutex
+	sweepAt  time.Duration
+	overflow atomic.Int64 // arrival time of the bucket that keys share once the shard is at its ceiling
+}
+
+// minSlots is the size of a shard's first table.
+const minSlots = 8
+
+func newTable(t terms, epoch time.Duration, buckets int) *table {
+	size := minSlots
+	for size < 2*buckets {
+		size *= 2
+	}
+	return &table{terms: t, epoch: epoch, reach: uint64(t.horizon()), slots: make([]slot, size)}
+}
+
+// covers says that now can be told in the table's units.
+func (t *table) covers(now time.Duration) bool { return uint64(now-t.epoch) < t.reach }
+
+func (t *table) at(now time.Duration) int64 { return int64(now-t.epoch) * t.count }
+
+// crowded says that one more bucket would make probing slow.
+func (t *table) crowded() bool { return t.used+1 > len(t.slots)/4*3 }
+
+// find gives the arrival time of the bucket with that hash, nil if there is none.
+func (t *table) find(hash uint64) *atomic.Int64 {
+	slots := t.slots
+	mask := uint64(len(slots) - 1)
+	for i := hash; ; i++ {
+		s := &slots[i&mask]
+		switch s.hash.Load() {
+		case hash:
+			return &s.tat
+		case 0:
+			return nil
+		}
+	}
+}
+
+// add places a bucket that is not there yet. The hash is written last: it is what readers look for.
+func (t *table) add(hash uint64, tat int64) *atomic.Int64 {
+	mask := uint64(len(t.slots) - 1)
+	i := hash
+	for t.slots[i&mask].hash.Load() != 0 {
+		i++
+	}
+	s := &t.slots[i&mask]
+	s.tat.Store(tat)
+	s.hash.Store(hash)
+	t.used++
+	return &s.tat
+}
+
+// bucket is a bucket between two tables: what it owes, in the old table's units.
+type bucket struct {
+	hash uint64
+	debt int64
+}
+
+// rebuild empties the table into a new one whose epoch is now, under next terms. Buckets that are full again are
+// forgotten: nobody can tell them from new ones. Takers that meet a moved slot wait for the shard's mutex.
+func (t *table) rebuild(next terms, now time.Duration) *table {
+	// Long after the horizon all buckets are full, and the moment need not be told any further.
+	at := t.at(min(now, t.epoch+3*time.Duration(t.reach)))
+	var live []bucket
+	for i := range t.slots {
+		s := &t.slots[i]
+		hash := s.hash.Load()
+		if hash == 0 {
+			continue
+		}
+		if debt := s.tat.Swap(moved) - at; debt > 0 {
+			live = append(live, bucket{hash, debt})
+		}
+	}
+	fresh := newTable(next, now, len(live)+1)
+	for _, b := range live {
+		fresh.add(b.hash, next.convert(b.debt, &t.terms))
+	}
+	if debt := t.overflow.Swap(moved) - at; debt > 0 {
+		fresh.overflow.Store(next.convert(debt, &t.terms))
+	}
+	return fresh
+}

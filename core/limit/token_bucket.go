@@ -1,0 +1,248 @@
+package limit
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options are the settings of a TokenBucket.
+type Options struct {
+	// Rate is how fast buckets fill; above 0 and at most one token a microsecond.
+	Rate Rate
+	// Burst is the size of a bucket in tokens, at least 1.
+	Burst int64
+	// Ceiling bounds the buckets in memory (about 32 bytes each); 0 means DefaultCeiling. It is spread evenly over the
+	// shards. A key that comes when its shard is at the ceiling, with no bucket full again, shares the shard's
+	// overflow bucket with others of its kind: memory and limit hold, such keys are served less.
+	Ceiling int
+	// Clock gives the time since any fixed moment and never goes back; nil is the system's monotonic clock.
+	Clock func() time.Duration
+}
+
+// DefaultCeiling is the number of buckets a TokenBucket holds at most unless its options say otherwise.
+const DefaultCeiling = 1 << 20
+
+const (
+	shardCount = 64
+	shardShift = 64 - 6
+	// sweepPause is the least time between two sweeps of a shard that is at its ceiling.
+	sweepPause = time.Second
+)
+
+// TokenBucket is a Limiter with one token bucket for each key, by the generic cell rate algorithm (ITU-T I.371): a bucket is
+// one number, the theoretical arrival time. A new key has a full bucket; a bucket is forgotten only when it is full again.
+//
+// Keys are known by a 64-bit hash with a secret seed: two of a million keys share a bucket with a chance of 3e-8.
+type TokenBucket struct {
+	clock   func() time.Duration
+	seed    maphash.Seed
+	ceiling int // of a shard
+	terms   atomic.Pointer[terms]
+	never   atomic.Uint64 // refusals of impossible costs
+	setting sync.Mutex    // one Set at a time
+	shards  [shardCount]shard
+}
+
+// shard holds the buckets of one 64th of the hashes. Takes read the table; the mutex is for building it.
+type shard struct {
+	table    atomic.Pointer[table] // nil: no key yet
+	refused  atomic.Uint64
+	overflow atomic.Uint64
+	mu       sync.Mutex
+	_        [32]byte // a cache line for each shard
+}
+
+// NewTokenBucket makes a limiter. The error says which option is impossible and what would be right.
+func NewTokenBucket(o Options) (*TokenBucket, error) {
+	t, err := settle(o.Rate, o.Burst)
+	if err != nil {
+		return nil, err
+	}
+	if o.Ceiling <= 0 {
+		o.Ceiling = DefaultCeiling
+	}
+	if o.Clock == nil {
+		start := time.Now()
+		o.Clock = func() time.Duration { return time.Since(start) }
+	}
+	b := &TokenBucket{clock: o.Clock, seed: maphash.MakeSeed(), ceiling: (o.Ceiling + shardCount - 1) / shardCount}
+	b.terms.Store(&t)
+	return b, nil
+}
+
+// Take implements Limiter. It does not allocate, but for a key that makes its shard grow.
+func (b *TokenBucket) Take(key string, cost int64) Decision {
+	hash := max(maphash.String(b.seed, key), 1)
+	s := &b.shards[hash>>shardShift]
+	now := b.clock()
+	for {
+		t := s.table.Load()
+		if t == nil || !t.covers(now) {
+			now = b.prepare(s)
+			continue
+		}
+		if uint64(cost) > uint64(t.burst) { // also below 0
+			b.never.Add(1)
+			return Decision{Limit: t.burst, RetryAfter: Never}
+		}
+		tat := t.find(hash)
+		if tat == nil && cost == 0 {
+			tat = &t.overflow // what a new key would owe
+		} else if tat == nil {
+			now, t, tat = b.insert(s, hash)
+		}
+		owed := tat.Load()
+		if owed == moved {
+			now = b.prepare(s)
+			continue
+		}
+		at := t.at(now)
+		next := max(owed, at) + cost*t.per
+		if next-at > t.full {
+			// Another goroutine may have charged the bucket at a later moment than ours. What we read of it lies in the
+			// past by now, so a second look at the clock makes the refusal exact.
+			if now = b.clock(); !t.covers(now) {
+				continue
+			}
+			at = t.at(now)
+			next = max(owed, at) + cost*t.per
+			if next-at > t.full {
+				s.refused.Add(1)
+				return t.refuse(owed-at, next-at-t.full)
+			}
+		}
+		if cost == 0 || tat.CompareAndSwap(owed, next) {
+			return Decision{OK: true, Limit: t.burst, Remaining: (t.full - (next - at)) / t.per}
+		}
+	}
+}
+
+// refuse tells how far the bucket is from granting, in units.
+func (t *table) refuse(debt, wait int64) Decision {
+	return Decision{
+		Limit:      t.burst,
+		Remaining:  (t.full - max(debt, 0)) / t.per,
+		RetryAfter: time.Duration((wait + t.count - 1) / t.count),
+	}
+}
+
+// Set changes rate and burst, at once for every key; nobody's bucket is refilled. A bucket goes on owing the tokens that it
+// owed, at most the whole new burst. On an error, as from NewTokenBucket, nothing has changed.
+func (b *TokenBucket) Set(rate Rate, burst int64) error {
+	t, err := settle(rate, burst)
+	if err != nil {
+		return err
+	}
+	b.setting.Lock()
+	defer b.setting.Unlock()
+	if *b.terms.Load() == t {
+		return nil
+	}
+	b.terms.Store(&t)
+	b.Sweep()
+	return nil
+}
+
+// Sweep forgets the buckets that are full and gives their memory back. Growth does it too; an owner calls it where a flood of
+// keys may have passed and no new ones come.
+func (b *TokenBucket) Sweep() {
+	for i := range b.shards {
+		s := &b.shards[i]
+		s.mu.Lock()
+		if t := s.table.Load(); t != nil {
+			s.table.Store(t.rebuild(*b.terms.Load(), b.clock()))
+		}
+		s.mu.Unlock()
+	}
+}
+
+// Refused is the number of takes refused so far.
+func (b *TokenBucket) Refused() uint64 {
+	sum := b.never.Load()
+	for i := range b.shards {
+		sum += b.shards[i].refused.Load()
+	}
+	return sum
+}
+
+// Overflowed is the number of keys that came when there was no room for a bucket of their own; a key counts each time.
+func (b *TokenBucket) Overflowed() uint64 {
+	sum := uint64(0)
+	for i := range b.shards {
+		sum += b.shards[i].overflow.Load()
+	}
+	return sum
+}
+
+// Len is the number of buckets in memory, those not yet forgotten included.
+func (b *TokenBucket) Len() int {
+	sum := 0
+	for i := range b.shards {
+		s := &b.shards[i]
+		s.mu.Lock()
+		if t := s.table.Load(); t != nil {
+			sum += t.used
+		}
+		s.mu.Unlock()
+	}
+	return sum
+}
+
+// prepare waits until the shard has a table for the present moment, and gives that moment. The clock is read under the mutex,
+// so that no epoch is ever later than now.
+func (b *TokenBucket) prepare(s *shard) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := b.clock()
+	b.current(s, now)
+	return now
+}
+
+// current gives the shard's table, made or moved to another epoch if need be. The caller holds the shard's mutex.
+func (b *TokenBucket) current(s *shard, now time.Duration) *table {
+	t := s.table.Load()
+	switch {
+	case t == nil:
+		t = newTable(*b.terms.Load(), now, 0)
+	case !t.covers(now):
+		t = t.rebuild(*b.terms.Load(), now)
+	default:
+		return t
+	}
+	s.table.Store(t)
+	return t
+}
+
+// room gives the shard's table at that moment, after what can be done to make room for one more bucket. The caller holds the
+// shard's mutex.
+func (b *TokenBucket) room(s *shard, t *table, now time.Duration) *table {
+	full := t.used >= b.ceiling
+	if full && now < t.sweepAt || !full && !t.crowded() {
+		return t
+	}
+	t = t.rebuild(*b.terms.Load(), now)
+	if full {
+		t.sweepAt = now + sweepPause
+	}
+	s.table.Store(t)
+	return t
+}
+
+// insert gives the key's bucket and its table, a new bucket if there is none, the overflow bucket if there is no room.
+func (b *TokenBucket) insert(s *shard, hash uint64) (now time.Duration, t *table, tat *atomic.Int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now = b.clock()
+	t = b.current(s, now)
+	if tat = t.find(hash); tat != nil {
+		return now, t, tat
+	}
+	if t = b.room(s, t, now); t.used >= b.ceiling {
+		s.overflow.Add(1)
+		return now, t, &t.overflow
+	}
+	// What the key may have taken while it had to share, it still owes.
+	return now, t, t.add(hash, max(t.at(now), t.overflow.Load()))
+}
