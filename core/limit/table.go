@@ -21,7 +21,7 @@ type slot struct {
 type table struct {
 	terms
 	epoch    time.Duration
-	reach    uint64 // the horizon, in nanoseconds since epoch
+	horizon  uint64 // nanoseconds since epoch that the units can tell
 	slots    []slot // a power of two, never all taken
 	used     int    // guarded by the shard's mutex
 	sweepAt  time.Duration
@@ -36,11 +36,11 @@ func newTable(t terms, epoch time.Duration, buckets int) *table {
 	for size < 2*buckets {
 		size *= 2
 	}
-	return &table{terms: t, epoch: epoch, reach: uint64(t.horizon()), slots: make([]slot, size)}
+	return &table{terms: t, epoch: epoch, horizon: uint64(t.horizon()), slots: make([]slot, size)}
 }
 
 // covers says that now can be told in the table's units.
-func (t *table) covers(now time.Duration) bool { return uint64(now-t.epoch) < t.reach }
+func (t *table) covers(now time.Duration) bool { return uint64(now-t.epoch) < t.horizon }
 
 func (t *table) at(now time.Duration) int64 { return int64(now-t.epoch) * t.count }
 
@@ -86,7 +86,7 @@ type bucket struct {
 // forgotten: nobody can tell them from new ones. Takers that meet a moved slot wait for the shard's mutex.
 func (t *table) rebuild(next terms, now time.Duration) *table {
 	// Long after the horizon all buckets are full, and the moment need not be told any further.
-	at := t.at(min(now, t.epoch+3*time.Duration(t.reach)))
+	at := t.at(min(now, t.epoch+5*time.Duration(t.horizon)))
 	var live []bucket
 	for i := range t.slots {
 		s := &t.slots[i]

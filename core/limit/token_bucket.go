@@ -98,33 +98,34 @@ func (b *TokenBucket) Take(key string, cost int64) Decision {
 			now = b.prepare(s)
 			continue
 		}
+		charge := cost * t.per
 		at := t.at(now)
-		next := max(owed, at) + cost*t.per
-		if next-at > t.full {
+		debt := max(owed-at, 0)
+		if debt+charge > t.full {
 			// Another goroutine may have charged the bucket at a later moment than ours. What we read of it lies in the
 			// past by now, so a second look at the clock makes the refusal exact.
 			if now = b.clock(); !t.covers(now) {
 				continue
 			}
 			at = t.at(now)
-			next = max(owed, at) + cost*t.per
-			if next-at > t.full {
+			if debt = max(owed-at, 0); debt+charge > t.full {
 				s.refused.Add(1)
-				return t.refuse(owed-at, next-at-t.full)
+				return t.refuse(debt, charge)
 			}
 		}
-		if cost == 0 || tat.CompareAndSwap(owed, next) {
-			return Decision{OK: true, Limit: t.burst, Remaining: (t.full - (next - at)) / t.per}
+		if cost == 0 || tat.CompareAndSwap(owed, at+debt+charge) {
+			return Decision{OK: true, Limit: t.burst, Remaining: (t.full - debt - charge) / t.per}
 		}
 	}
 }
 
-// refuse tells how far the bucket is from granting, in units.
-func (t *table) refuse(debt, wait int64) Decision {
+// refuse tells how far a bucket that owes debt is from granting charge, both in units.
+func (t *table) refuse(debt, charge int64) Decision {
+	wait := debt + charge - t.full
 	return Decision{
 		Limit:      t.burst,
-		Remaining:  (t.full - max(debt, 0)) / t.per,
-		RetryAfter: time.Duration((wait + t.count - 1) / t.count),
+		Remaining:  (t.full - debt) / t.per,
+		RetryAfter: time.Duration((wait-1)/t.count + 1),
 	}
 }
 
