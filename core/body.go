@@ -106,6 +106,15 @@ func (b *Body) Rewind() bool {
 	return true
 }
 
+// AtHand tells whether a Read would find something, or the end, without waiting for a peer. A source says so by a method of that name.
+func (b *Body) AtHand() bool {
+	if b.off < len(b.buf) || b.whole || b.src == nil || b.err != nil {
+		return true
+	}
+	src, ok := b.src.(interface{ AtHand() bool })
+	return ok && src.AtHand()
+}
+
 // Read gives the bytes in order: first those read ahead, then the source's. It returns io.EOF only after the last byte.
 func (b *Body) Read(p []byte) (int, error) {
 	if b.off < len(b.buf) {

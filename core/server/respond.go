@@ -1,0 +1,116 @@
+package server
+
+import (
+	"errors"
+	"net"
+
+	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/http1"
+)
+
+// Continue sends 100 when the client waits for it. From then on the gateway has answered the expectation itself.
+func (c *client) Continue() error {
+	if !c.x.Request.Expect || c.continued || c.x.Response.Started {
+		return nil
+	}
+	c.continued, c.x.Request.Expect = true, false
+	return c.conn.Flush(append(c.conn.Begin(), "HTTP/1.1 100 Continue\r\n\r\n"...))
+}
+
+// Inform sends an interim answer to clients of HTTP/1.1; older ones know none.
+func (c *client) Inform(status int, header *core.Header) error {
+	if c.x.Request.Proto == core.HTTP10 || c.x.Response.Started {
+		return nil
+	}
+	out := http1.AppendStatusLine(c.conn.Begin(), status, nil)
+	for _, f := range header.Fields() {
+		if !f.Kind.Hop() && f.Kind != core.KindContentLength {
+			out = http1.AppendField(out, f.Name, f.Value)
+		}
+	}
+	return c.conn.Flush(append(out, "\r\n"...))
+}
+
+// StopBody ends a pending read of the request's body, which is then of no use any more.
+func (c *client) StopBody() {
+	c.close = true
+	c.conn.Interrupt()
+}
+
+// Respond writes the answer. The connection closes afterwards when its body could not be brought to its end, when the request's body
+// is unlikely to be read, or when the client asked for it.
+func (c *client) Respond() error {
+	x := c.x
+	w := &x.Response
+	bodyless := x.Request.Method == "HEAD" || !core.BodyAllowed(w.Status)
+	chunked := !bodyless && w.Body.Length() < 0 && x.Request.Proto == core.HTTP11
+	untilClose := !bodyless && w.Body.Length() < 0 && !chunked
+	c.close = c.close || untilClose || c.bodyInTheWay()
+	out := c.appendHead(c.conn.Begin(), bodyless, chunked)
+	w.Started = true
+	var err error
+	if bodyless {
+		err = c.conn.Flush(out)
+	} else {
+		w.BodySent, err = http1.SendBody(c.conn, out, &w.Body, chunked)
+	}
+	if err != nil {
+		c.broken, c.close = true, true
+		if _, cut := errors.AsType[*http1.ReadError](err); cut && untilClose {
+			c.reset()
+		}
+	}
+	return err
+}
+
+// bodyInTheWay tells whether what is left of the request's body makes the connection useless.
+func (c *client) bodyInTheWay() bool {
+	if c.x.Request.Uploading || c.body.Source() == nil || c.body.Ended() {
+		return false
+	}
+	return c.x.Request.Expect || c.body.Left() > drainLimit
+}
+
+// reset makes the end of the connection an abnormal one, for bodies that have no other way to show that they were cut.
+func (c *client) reset() {
+	if tcp, ok := c.conn.NetConn().(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+}
+
+func (c *client) appendHead(out []byte, bodyless, chunked bool) []byte {
+	x := c.x
+	w := &x.Response
+	out = http1.AppendStatusLine(out, w.Status, w.Reason)
+	dated := w.Source == core.FromUpstream
+	for _, f := range w.Header.Fields() {
+		switch {
+		case f.Kind == core.KindOther:
+		case f.Kind.Hop():
+			continue
+		case f.Kind == core.KindContentLength:
+			if !bodyless || w.Status < 200 || w.Status == 204 {
+				continue
+			}
+		case f.Kind == core.KindDate:
+			dated = true
+		}
+		out = http1.AppendField(out, f.Name, f.Value)
+	}
+	if !dated {
+		out = http1.AppendDate(out)
+	}
+	switch {
+	case chunked:
+		out = http1.AppendChunked(out)
+	case !bodyless && w.Body.Length() >= 0:
+		out = http1.AppendLength(out, w.Body.Length())
+	}
+	switch {
+	case c.close:
+		out = append(out, "Connection: close\r\n"...)
+	case x.Request.Proto == core.HTTP10:
+		out = append(out, "Connection: keep-alive\r\n"...)
+	}
+	return append(out, "\r\n"...)
+}

@@ -1,0 +1,211 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/http1"
+)
+
+// client is one HTTP/1.1 connection from a client. Its goroutine reads a request, has it served, and reads the next.
+type client struct {
+	srv    *Server
+	conn   *http1.Conn
+	remote netip.AddrPort
+	slot   int // place in the server's list, guarded by Server.mu
+
+	x         *core.Exchange
+	body      http1.BodyReader
+	onRead    func() error // Continue, bound once
+	close     bool         // no request follows on this connection
+	broken    bool         // the answer could not be brought to its end
+	continued bool
+
+	mu    sync.Mutex   // guards live against the watcher
+	live  bool         // x is being served
+	began atomic.Int64 // when, as core.Instant; 0 while idle
+	armed int64        // the began that the watcher has armed for; the sweeper's own
+	id    uint64       // in the watcher, 0 when never armed
+}
+
+// keepBuffers is how long an idle connection keeps its buffers.
+const keepBuffers = 1500 * time.Millisecond
+
+func newClient(s *Server, nc net.Conn) *client {
+	c := &client{srv: s, conn: http1.NewConn(nc)}
+	c.onRead = c.Continue
+	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
+		c.remote = a.AddrPort()
+		c.remote = netip.AddrPortFrom(c.remote.Addr().Unmap(), c.remote.Port())
+	}
+	return c
+}
+
+func (c *client) run() {
+	defer c.srv.forget(c)
+	defer c.shut()
+	defer func() {
+		if p := recover(); p != nil {
+			c.broken = true
+			c.srv.log.Error("connection ended by a fault of the gateway", "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	for !c.close && c.await() {
+		c.serveOne()
+	}
+}
+
+// await waits for the next request. It tells false when there will be none.
+func (c *client) await() bool {
+	if c.conn.Buffered() > 0 {
+		return true
+	}
+	set, now := c.srv.settings.Load(), core.Now()
+	c.conn.ReadWithin(now, min(keepBuffers, set.IdleTimeout))
+	err := c.conn.Await()
+	if errors.Is(err, http1.ErrTimeout) && set.IdleTimeout > keepBuffers {
+		c.conn.Rest()
+		c.conn.ReadWithin(now, set.IdleTimeout)
+		err = c.conn.AwaitResting()
+	}
+	return err == nil
+}
+
+func (c *client) serveOne() {
+	set := c.srv.settings.Load()
+	c.x = exchanges.Get().(*core.Exchange)
+	c.continued = false
+	fault := c.readHead(set)
+	if fault == errGone {
+		c.close = true
+		c.release()
+		return
+	}
+	c.begin()
+	if fault != nil {
+		c.close = true
+		c.srv.handler.Refuse(c.x, c, fault)
+	} else {
+		c.srv.handler.Serve(c.x, c)
+	}
+	c.end()
+	c.settleBody(fault != nil)
+	c.release()
+}
+
+// errGone stands for a connection that ended without a request.
+var errGone = &core.Error{}
+
+func (c *client) readHead(set *Settings) *core.Error {
+	x := c.x
+	c.conn.ReadWithin(core.Now(), set.HeadTimeout)
+	head, err := c.conn.ReadRequestHead(set.Head)
+	x.Times.Start = core.Now()
+	x.Request.RemoteAddr, x.Request.Scheme = c.remote, "http"
+	if err != nil {
+		return headFault(err)
+	}
+	f, err := http1.ParseRequest(head, &x.Request)
+	if err != nil {
+		return headFault(err)
+	}
+	c.close = f.Close || c.srv.draining.Load()
+	c.body.Start(c.conn, f, &x.Request.Body.Trailer)
+	if x.Request.Expect {
+		c.body.OnRead = c.onRead
+	}
+	x.Request.Body.Attach(c.body.Source(), f.Length)
+	c.conn.ReadIdle(set.BodyIdle, 0)
+	c.conn.WriteIdle(set.BodyIdle)
+	return nil
+}
+
+func headFault(err error) *core.Error {
+	if fault, ok := errors.AsType[*core.Error](err); ok {
+		return fault
+	}
+	if errors.Is(err, http1.ErrTimeout) {
+		return &core.Error{Status: 408, Public: "request head took too long", Close: true}
+	}
+	return errGone
+}
+
+// begin and end frame the time in which a client that leaves matters.
+func (c *client) begin() {
+	c.srv.inFlight.Add(1)
+	c.mu.Lock()
+	c.live = true
+	c.mu.Unlock()
+	c.began.Store(int64(c.x.Times.Start))
+}
+
+func (c *client) end() {
+	c.began.Store(0)
+	c.mu.Lock()
+	c.live = false
+	c.mu.Unlock()
+	c.srv.inFlight.Add(-1)
+}
+
+// left is called by the watcher: the client has closed its end.
+func (c *client) left() {
+	c.mu.Lock()
+	if c.live {
+		c.x.Lifeline.Break()
+	}
+	c.mu.Unlock()
+}
+
+func (c *client) cutIdle() {
+	c.mu.Lock()
+	if !c.live {
+		c.conn.Cut()
+	}
+	c.mu.Unlock()
+}
+
+// drainLimit is how much of an unread body is read and thrown away to keep a connection.
+const drainLimit = 64 << 10
+
+// settleBody makes sure that the next request is read from behind this one's body, or that there is no next.
+func (c *client) settleBody(refused bool) {
+	if c.broken || refused || c.close || c.body.Ended() || c.body.Source() == nil {
+		c.close = c.close || c.broken
+		return
+	}
+	if c.x.Request.Expect || c.body.Left() > drainLimit {
+		c.close = true
+		return
+	}
+	c.body.OnRead = nil
+	c.conn.ReadWithin(core.Now(), time.Second)
+	n, err := io.CopyN(io.Discard, &c.body, drainLimit)
+	c.close = err != io.EOF || n >= drainLimit
+}
+
+func (c *client) release() {
+	x := c.x
+	c.x = nil
+	c.conn.Release()
+	x.Reset()
+	exchanges.Put(x)
+}
+
+// shut closes the connection. Bytes that the client is still sending would make the system throw away what the client has not read
+// yet, so they are read for a while (RFC 9112 section 9.6).
+func (c *client) shut() {
+	if !c.broken && (c.conn.Buffered() > 0 || !c.body.Ended() && c.body.Source() != nil) {
+		if half, ok := c.conn.NetConn().(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+			_ = c.conn.NetConn().SetReadDeadline(time.Now().Add(time.Second))
+			_, _ = io.CopyN(io.Discard, c.conn.NetConn(), 4*drainLimit)
+		}
+	}
+	c.conn.Close()
+}

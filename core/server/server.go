@@ -1,0 +1,161 @@
+// Package server is the leg to the client: it accepts connections, reads requests off them and writes answers. It answers one question:
+// who is there, and is he still? What happens to a request it leaves to its [Handler].
+//
+// A [Server] serves any number of listeners. Each connection has one goroutine and one [core.Exchange] at a time. Memory is held while
+// a connection works: one that stays idle gives its buffers back. A sweeper notices clients that leave while an upstream works for them.
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/http1"
+)
+
+// Handler is what a server feeds. Both calls come on the connection's goroutine and have answered through c when they return.
+type Handler interface {
+	// Serve takes a request whose head was read.
+	Serve(x *core.Exchange, c core.Client)
+	// Refuse takes one that could not be read as a request; x holds what could be.
+	Refuse(x *core.Exchange, c core.Client, err *core.Error)
+}
+
+// Settings are the limits of the client's leg. They may change while the server runs; a request keeps those it began with.
+type Settings struct {
+	Head        http1.HeadLimits
+	HeadTimeout time.Duration // from a request's first byte to the end of its head
+	IdleTimeout time.Duration // between two requests
+	BodyIdle    time.Duration // between two reads of a body, and for each write of an answer
+}
+
+// Server serves clients. Make one with New.
+type Server struct {
+	handler  Handler
+	log      *slog.Logger
+	settings atomic.Pointer[Settings]
+	draining atomic.Bool
+	inFlight atomic.Int64
+	watcher  *watcher
+
+	mu        sync.Mutex
+	clients   []*client
+	listeners map[net.Listener]struct{}
+	running   sync.WaitGroup
+}
+
+// New makes a server that feeds h.
+func New(h Handler, set Settings, log *slog.Logger) *Server {
+	s := &Server{handler: h, log: log, listeners: map[net.Listener]struct{}{}}
+	s.settings.Store(&set)
+	s.watcher = newWatcher(s)
+	return s
+}
+
+// Apply changes the limits for requests that begin from now on.
+func (s *Server) Apply(set Settings) { s.settings.Store(&set) }
+
+// InFlight is the number of requests being worked on.
+func (s *Server) InFlight() int { return int(s.inFlight.Load()) }
+
+// Connections is the number of open client connections.
+func (s *Server) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.clients)
+}
+
+// Serve accepts connections from l until Shutdown or until l is closed, which is no error.
+func (s *Server) Serve(l net.Listener) error {
+	s.mu.Lock()
+	s.listeners[l] = struct{}{}
+	s.mu.Unlock()
+	for wait := time.Duration(0); ; {
+		nc, err := l.Accept()
+		switch {
+		case err == nil:
+			wait = 0
+			s.start(nc)
+		case errors.Is(err, net.ErrClosed):
+			return nil
+		default: // out of descriptors, most likely: what is open goes on
+			if wait = min(max(2*wait, 5*time.Millisecond), time.Second); wait > 100*time.Millisecond {
+				s.log.Error("accept failed", "listener", l.Addr().String(), "error", err)
+			}
+			time.Sleep(wait)
+		}
+	}
+}
+
+// grace is how long an idle connection may still bring a request after the server began to drain.
+const grace = 500 * time.Millisecond
+
+// Shutdown stops accepting, lets requests in flight end, and closes what is idle. When ctx ends first, everything is cut and its error
+// returned.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.draining.Store(true)
+	s.mu.Lock()
+	for l := range s.listeners {
+		_ = l.Close()
+	}
+	s.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		s.running.Wait()
+		close(ended)
+	}()
+	defer s.watcher.close()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for began := core.Now(); ; {
+		select {
+		case <-ended:
+			return nil
+		case <-ctx.Done():
+			s.each(func(c *client) { c.conn.Cut() })
+			<-ended
+			return ctx.Err()
+		case <-tick.C:
+			if core.Now().Sub(began) > grace {
+				s.each((*client).cutIdle)
+			}
+		}
+	}
+}
+
+func (s *Server) start(nc net.Conn) {
+	c := newClient(s, nc)
+	s.mu.Lock()
+	c.slot = len(s.clients)
+	s.clients = append(s.clients, c)
+	s.mu.Unlock()
+	s.running.Add(1)
+	go c.run()
+}
+
+func (s *Server) forget(c *client) {
+	s.mu.Lock()
+	last := len(s.clients) - 1
+	s.clients[c.slot] = s.clients[last]
+	s.clients[c.slot].slot = c.slot
+	s.clients[last] = nil
+	s.clients = s.clients[:last]
+	s.mu.Unlock()
+	s.watcher.forget(c)
+	s.running.Done()
+}
+
+func (s *Server) each(f func(*client)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.clients {
+		f(c)
+	}
+}
+
+var exchanges = sync.Pool{New: func() any { return new(core.Exchange) }}
