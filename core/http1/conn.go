@@ -167,6 +167,9 @@ func (c *Conn) read(p []byte) (int, error) {
 	if d := c.reads.idle; d > 0 {
 		c.reads.within(core.Now(), d, c.nc.SetReadDeadline)
 	}
+	if c.reads.stopped.Load() {
+		return 0, ErrTimeout
+	}
 	for {
 		n, err := c.nc.Read(p)
 		c.Read += int64(n)

@@ -1,0 +1,125 @@
+package balance
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/moongate/moongate/core"
+)
+
+func endpoints(weights ...int) []*core.Endpoint {
+	list := make([]*core.Endpoint, len(weights))
+	for i, w := range weights {
+		list[i] = &core.Endpoint{Address: string(rune('a' + i)), Weight: w, Index: i}
+	}
+	return list
+}
+
+func picks(t *testing.T, kind string, list []*core.Endpoint, n int) string {
+	t.Helper()
+	b, err := New(kind, len(list))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	for range n {
+		got.WriteString(b.Pick(list, "").Address)
+	}
+	return got.String()
+}
+
+func TestPicksFollowTheAlgorithm(t *testing.T) {
+	for _, c := range []struct {
+		name, kind string
+		weights    []int
+		want       string
+	}{
+		{"round robin takes turns", "round_robin", []int{1, 1, 1}, "abcabca"},
+		{"nothing named is round robin", "", []int{1, 1}, "abab"},
+		{"3:1 is smooth", "smooth_weighted", []int{3, 1}, "aabaaaba"},
+		{"5:1:1 is nginx's order", "smooth_weighted", []int{5, 1, 1}, "aabacaaaabacaa"},
+		{"equal weights take turns", "smooth_weighted", []int{1, 1, 1}, "abcabcabcabc"},
+		{"one endpoint takes all", "smooth_weighted", []int{7}, "aaa"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := picks(t, c.kind, endpoints(c.weights...), len(c.want)); got != c.want {
+				t.Errorf("picked %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestSmoothWeightedLeavesOutWhatIsNotReady(t *testing.T) {
+	all := endpoints(5, 1, 1)
+	b := NewSmoothWeighted(3)
+	for range 3 {
+		b.Pick(all, "")
+	}
+	for range 10 {
+		if e := b.Pick(all[1:], ""); e == all[0] {
+			t.Fatal("picked an endpoint that was not offered")
+		}
+	}
+	count := map[*core.Endpoint]int{}
+	for range 70 {
+		count[b.Pick(all, "")]++
+	}
+	if count[all[0]] != 50 || count[all[1]] != 10 || count[all[2]] != 10 {
+		t.Errorf("after its return the split was %d %d %d of 70, want 50 10 10", count[all[0]], count[all[1]], count[all[2]])
+	}
+}
+
+func TestRandomReachesEveryEndpoint(t *testing.T) {
+	got := picks(t, "random", endpoints(1, 1, 1), 300)
+	for _, e := range "abc" {
+		if n := strings.Count(got, string(e)); n < 50 {
+			t.Errorf("%c was picked %d times of 300", e, n)
+		}
+	}
+}
+
+func TestPicksAreExactUnderConcurrency(t *testing.T) {
+	for _, kind := range []string{"round_robin", "smooth_weighted"} {
+		list := endpoints(1, 1, 1, 1)
+		b, _ := New(kind, len(list))
+		counts := make([][4]int, 8)
+		var wg sync.WaitGroup
+		for g := range counts {
+			wg.Go(func() {
+				for range 1000 {
+					counts[g][b.Pick(list, "").Index]++
+				}
+			})
+		}
+		wg.Wait()
+		for i := range 4 {
+			sum := 0
+			for g := range counts {
+				sum += counts[g][i]
+			}
+			if sum != 2000 {
+				t.Errorf("%s gave endpoint %d %d of 8000", kind, i, sum)
+			}
+		}
+	}
+}
+
+func TestAnUnknownBalancerIsNamedWithThoseThatExist(t *testing.T) {
+	_, err := New("least_wrong", 1)
+	if err == nil || !strings.Contains(err.Error(), "least_wrong") || !strings.Contains(err.Error(), "smooth_weighted") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func BenchmarkPick(b *testing.B) {
+	for _, kind := range Names() {
+		b.Run(kind, func(b *testing.B) {
+			list := endpoints(3, 1, 1)
+			bal, _ := New(kind, 3)
+			for b.Loop() {
+				bal.Pick(list, "")
+			}
+		})
+	}
+}
