@@ -5,8 +5,9 @@
 //	GET  /readyz    200 when it wants traffic, 503 with the reason when not
 //	POST /reload    reads the configuration and the scripts again: 200, or 422 with every error
 //
-// Build a [Handler] with [New] and put it on a listener with [Serve]. It keeps no state of the gateway and decides nothing
-// about it: every answer comes from the functions in [Options]. It never sees the traffic of clients and never shows a secret.
+// A [Handler] gives the answers, a [Server] keeps one on a listener and moves it when a reload says so. Neither keeps state of
+// the gateway or decides anything about it: every answer comes from the functions in [Options]. They never see the traffic of
+// clients and never show a secret.
 package admin
 
 import (
@@ -24,14 +25,15 @@ type Options struct {
 	Reload func() (Reloaded, error)
 	// Token, when it is not empty, is what /reload wants as "Authorization: Bearer TOKEN".
 	Token string
-	// Loopback says that only this machine reaches the listener. Elsewhere /reload is refused unless there is a Token.
+	// Loopback says that only this machine reaches the listener; a Server finds that out by itself. Elsewhere /reload is
+	// refused unless there is a Token.
 	Loopback bool
 }
 
 // Reloaded tells what serves after a reload.
 type Reloaded struct {
-	Generation uint64   `json:"generation"`         // counts from 1 at the start of the process
-	Warnings   []string `json:"warnings,omitempty"` // what was accepted and is probably not meant
+	Generation uint64   // counts from 1 at the start of the process
+	Warnings   []string // what was accepted and is probably not meant
 }
 
 // Handler answers the operator. It is immutable and safe for concurrent use.

@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// reloadAnswer is what POST /reload says.
-type reloadAnswer struct {
-	OK bool `json:"ok"`
-	*Reloaded
+// ReloadAnswer is what POST /reload says, as JSON: with status 200 when OK, with 422 when not.
+type ReloadAnswer struct {
+	OK           bool     `json:"ok"`
+	Generation   uint64   `json:"generation,omitempty"` // the one that serves now
 	Milliseconds float64  `json:"milliseconds"`
-	Errors       []string `json:"errors,omitempty"`
+	Warnings     []string `json:"warnings,omitempty"`
+	Errors       []string `json:"errors,omitempty"` // "file:line: what is wrong and what would be right"
 }
 
 func reload(do func() (Reloaded, error)) http.HandlerFunc {
@@ -20,10 +21,10 @@ func reload(do func() (Reloaded, error)) http.HandlerFunc {
 		done, err := do()
 		took := float64(time.Since(began).Microseconds()) / 1000
 		if err != nil {
-			answer(w, http.StatusUnprocessableEntity, reloadAnswer{Milliseconds: took, Errors: lines(err)})
+			answer(w, http.StatusUnprocessableEntity, ReloadAnswer{Milliseconds: took, Errors: lines(err)})
 			return
 		}
-		answer(w, http.StatusOK, reloadAnswer{OK: true, Reloaded: &done, Milliseconds: took})
+		answer(w, http.StatusOK, ReloadAnswer{OK: true, Generation: done.Generation, Milliseconds: took, Warnings: done.Warnings})
 	}
 }
 
