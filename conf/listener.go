@@ -1,0 +1,95 @@
+package conf
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+)
+
+// Listener is an address that clients connect to.
+type Listener struct {
+	Pos     Pos
+	Address string // host:port; the port 0 lets the system choose
+}
+
+// Equal tells whether two listeners say the same, wherever they stand.
+func (l Listener) Equal(other Listener) bool { return same(l, other) }
+
+const defaultListener = "127.0.0.1:8080"
+
+var listenerSection = section[Listener]{
+	text("address", func(l *Listener) *string { return &l.Address }, listenAddress),
+}
+
+// bindListeners reads [[listener]]; none written means the default one.
+func (b *binder) bindListeners(key string, v Value, c *Config) {
+	seen := map[string]Pos{}
+	for i, t := range b.tables(key, v) {
+		l := Listener{Pos: t.Pos}
+		path := fmt.Sprintf("%s[%d]", key, i)
+		b.note(path, t.Pos)
+		listenerSection.bind(b, path, t, &l)
+		first, twice := seen[l.Address]
+		switch {
+		case !b.written(path + ".address"):
+			b.errs.Add(t.Pos, path+".address", `is missing: write address = "127.0.0.1:8080"`)
+		case twice && l.Address != "" && !anyPort(l.Address):
+			b.errs.Add(t.Pos, path+".address", "%s is listened on already, in line %d", l.Address, first.Line)
+		default:
+			seen[l.Address] = t.Pos
+			c.Listeners = append(c.Listeners, l)
+		}
+	}
+}
+
+// listenAddress checks "host:port", where the host may be empty, an address or a name.
+func listenAddress(text string) string {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return fmt.Sprintf(`%q is no address to listen on: write "127.0.0.1:8080" or ":8080"`, text)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || port[0] == '+' || n > 65535 {
+		return fmt.Sprintf("the port %q is no number from 0 to 65535", port)
+	}
+	if host == "" || isHostName(host) {
+		return ""
+	}
+	if _, err := netip.ParseAddr(host); err != nil {
+		return fmt.Sprintf("the host %q is neither an IP address nor a name", host)
+	}
+	return ""
+}
+
+// anyPort tells whether the system chooses the port.
+func anyPort(address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	return err == nil && port == "0"
+}
+
+// isHostName tells whether text has the form of a DNS name (RFC 1123 section 2.1; underscores are let through, as
+// service names in clusters have them).
+func isHostName(text string) bool {
+	if text == "" || len(text) > 253 {
+		return false
+	}
+	label := 0
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '.':
+			if label == 0 || text[i-1] == '-' {
+				return false
+			}
+			label = 0
+		case c == '-' && label == 0:
+			return false
+		case c == '-', c == '_', c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+			if label++; label > 63 {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return label > 0 && text[len(text)-1] != '-'
+}

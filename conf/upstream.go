@@ -1,0 +1,171 @@
+package conf
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The balancers.
+const (
+	RoundRobin     = "round_robin"
+	Random         = "random"
+	SmoothWeighted = "smooth_weighted"
+)
+
+// Values of Upstream.Host that are no fixed name.
+const (
+	HostUpstream = "upstream" // the endpoint's authority
+	HostClient   = "client"   // what the client sent
+)
+
+// Upstream is a service: its endpoints, and how one of them is chosen, reached and judged.
+type Upstream struct {
+	Pos       Pos
+	Name      string // for an anonymous one its URL
+	Anonymous bool   // made for a route that names a URL
+	Balance   string // RoundRobin, Random or SmoothWeighted
+	Host      string // HostUpstream, HostClient or a fixed name
+	Endpoints []Endpoint
+	Timeouts  Timeouts
+	Pool      Pool
+	Health    Health
+}
+
+// Pool bounds the connections to one endpoint.
+type Pool struct {
+	Pos         Pos
+	Connections int           // most at once
+	Wait        time.Duration // for a free one
+}
+
+// Health is when an endpoint counts as down, judged by real requests.
+type Health struct {
+	Pos      Pos
+	Failures int           // so many in a row put it out
+	Out      time.Duration // for so long
+	Probes   int           // requests at once that try it afterwards
+}
+
+// Equal tells whether two upstreams say the same, wherever they stand.
+func (u *Upstream) Equal(other *Upstream) bool { return same(u, other) }
+
+func defaultUpstream() Upstream {
+	return Upstream{
+		Balance:  RoundRobin,
+		Host:     HostUpstream,
+		Timeouts: defaultTimeouts(),
+		Pool:     Pool{Connections: 256, Wait: time.Second},
+		Health:   Health{Failures: 5, Out: 10 * time.Second, Probes: 1},
+	}
+}
+
+var upstreamSection = section[Upstream]{
+	text("name", func(u *Upstream) *string { return &u.Name }, upstreamName),
+	oneOf("balance", func(u *Upstream) *string { return &u.Balance }, RoundRobin, Random, SmoothWeighted),
+	text("host", func(u *Upstream) *string { return &u.Host }, upstreamHost),
+	custom("endpoints", (*binder).bindEndpoints),
+	sub("timeouts", timeoutsSection, func(u *Upstream, p Pos) *Timeouts { u.Timeouts.Pos = p; return &u.Timeouts }),
+	sub("pool", poolSection, func(u *Upstream, p Pos) *Pool { u.Pool.Pos = p; return &u.Pool }),
+	sub("health", healthSection, func(u *Upstream, p Pos) *Health { u.Health.Pos = p; return &u.Health }),
+}
+
+var poolSection = section[Pool]{
+	integer("connections", func(p *Pool) *int { return &p.Connections }, 1, 65536),
+	duration("wait", func(p *Pool) *time.Duration { return &p.Wait }, 0, longest),
+}
+
+var healthSection = section[Health]{
+	integer("failures", func(h *Health) *int { return &h.Failures }, 1, 1<<31-1),
+	duration("out", func(h *Health) *time.Duration { return &h.Out }, shortest, longest),
+	integer("probes", func(h *Health) *int { return &h.Probes }, 1, 65536),
+}
+
+// bindUpstreams reads [[upstream]].
+func (b *binder) bindUpstreams(key string, v Value, c *Config) {
+	first := map[string]Pos{}
+	for i, t := range b.tables(key, v) {
+		u := defaultUpstream()
+		u.Pos = t.Pos
+		path := b.label(key, i, t)
+		upstreamSection.bind(b, path, t, &u)
+		b.checkUpstream(path, &u)
+		if u.Name == "" {
+			continue
+		}
+		if pos, twice := first[u.Name]; twice {
+			b.errs.Add(b.where(path+".name", t.Pos), key, "the name %q is taken by the upstream in %s", u.Name, pos)
+			continue
+		}
+		first[u.Name] = t.Pos
+		c.Upstreams = append(c.Upstreams, u)
+	}
+}
+
+// label names an item of a list of tables by its name, or else by its number.
+func (b *binder) label(key string, i int, t *Table) string {
+	path := fmt.Sprintf("%s[%d]", key, i)
+	if v, ok := t.Get("name"); ok {
+		if name, ok := v.V.(string); ok && name != "" && len(name) <= maxName {
+			path = join(key, name)
+		}
+	}
+	b.note(path, t.Pos)
+	return path
+}
+
+func (b *binder) checkUpstream(path string, u *Upstream) {
+	if !b.written(path + ".name") {
+		b.errs.Add(u.Pos, path, `has no name: write name = "..."`)
+	}
+	if !b.written(path + ".endpoints") {
+		b.errs.Add(u.Pos, path, `has no endpoints: write endpoints = ["http://host:port"]`)
+	}
+	b.checkTimeouts(path+".timeouts", &u.Timeouts)
+	b.within(path+".pool.wait", &u.Pool.Wait, path+".timeouts.total", u.Timeouts.Total)
+	b.checkWeights(path+".endpoints", u)
+}
+
+// checkWeights warns of weights that the balancer does not look at, and of an upstream whose endpoints all are drained.
+func (b *binder) checkWeights(key string, u *Upstream) {
+	drained := 0
+	for _, e := range u.Endpoints {
+		if e.Weight > 1 && u.Balance != SmoothWeighted {
+			b.warn.Add(e.Pos, key, "the weight %d of %s counts for nothing with %s: use smooth_weighted or take it away", e.Weight, e.URL, u.Balance)
+		}
+		if e.Weight == 0 {
+			drained++
+		}
+	}
+	if drained > 0 && drained == len(u.Endpoints) {
+		b.warn.Add(u.Pos, key, "all weights are 0, so %s answers 503", u.Name)
+	}
+}
+
+// maxName bounds the length of names in bytes.
+const maxName = 128
+
+// displayName checks a name that is shown in logs and metrics.
+func displayName(text string) string {
+	if text == "" || len(text) > maxName || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '"' }) {
+		return fmt.Sprintf("%q is no name: write up to %d characters without spaces and quotes", shorten(text), maxName)
+	}
+	return ""
+}
+
+func upstreamName(text string) string {
+	if strings.Contains(text, "://") {
+		return fmt.Sprintf("%q is a URL: give the upstream a name and write its URLs into endpoints", shorten(text))
+	}
+	return displayName(text)
+}
+
+func upstreamHost(text string) string {
+	if text == HostUpstream || text == HostClient {
+		return ""
+	}
+	if authority(text) == "" {
+		return fmt.Sprintf(`%q is no host: write "upstream", "client" or a name such as "api.example.com"`, shorten(text))
+	}
+	return ""
+}

@@ -1,0 +1,199 @@
+package conf
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Value is one value of the configuration with its place. V is a string, int64, float64, bool, time.Time, []Value or
+// *Table; strings have their ${ENV} references resolved.
+type Value struct {
+	Pos Pos
+	V   any
+	// FromEnv tells that a reference to the environment was resolved in it. Such a string may stand for a number or a
+	// boolean, because a reference cannot be written outside of a string.
+	FromEnv bool
+	// Secret tells that the value must not be shown: by its key's name, or because it came from the environment.
+	Secret bool
+}
+
+// Table is an immutable table of settings that remembers the order and the place of its keys. The zero value and nil
+// are empty tables.
+type Table struct {
+	Pos    Pos
+	keys   []string
+	values map[string]Value
+}
+
+// Get returns the value of a key; ok is false when it was not written.
+func (t *Table) Get(key string) (v Value, ok bool) {
+	if t == nil {
+		return Value{}, false
+	}
+	v, ok = t.values[key]
+	return v, ok
+}
+
+// Len returns the number of keys.
+func (t *Table) Len() int {
+	if t == nil {
+		return 0
+	}
+	return len(t.keys)
+}
+
+// All walks the keys in the order they were written.
+func (t *Table) All() iter.Seq2[string, Value] {
+	return func(yield func(string, Value) bool) {
+		if t == nil {
+			return
+		}
+		for _, key := range t.keys {
+			if !yield(key, t.values[key]) {
+				return
+			}
+		}
+	}
+}
+
+// Over returns t laid over base: a key of t replaces the same key of base whole (tables and lists are not mixed). Each
+// key keeps its own place.
+func (t *Table) Over(base *Table) *Table {
+	if t.Len() == 0 && base.Len() > 0 {
+		return base
+	}
+	if base.Len() == 0 && t != nil {
+		return t
+	}
+	merged := &Table{}
+	for key, v := range base.All() {
+		merged.set(key, v)
+	}
+	for key, v := range t.All() {
+		merged.set(key, v)
+	}
+	if t != nil {
+		merged.Pos = t.Pos
+	} else if base != nil {
+		merged.Pos = base.Pos
+	}
+	return merged
+}
+
+// without returns the table less some keys.
+func (t *Table) without(drop []string) *Table {
+	rest := &Table{Pos: t.Pos}
+	for key, v := range t.All() {
+		if !slices.Contains(drop, key) {
+			rest.set(key, v)
+		}
+	}
+	return rest
+}
+
+func (t *Table) set(key string, v Value) {
+	if t.values == nil {
+		t.values = make(map[string]Value)
+	}
+	if _, ok := t.values[key]; !ok {
+		t.keys = append(t.keys, key)
+	}
+	t.values[key] = v
+}
+
+// Text renders the value as TOML in one line; secrets are masked.
+func (v Value) Text() string {
+	if v.Secret {
+		return masked
+	}
+	return v.reveal()
+}
+
+// reveal renders a value; what is secret inside of it stays masked.
+func (v Value) reveal() string {
+	switch x := v.V.(type) {
+	case string:
+		return strconv.Quote(x)
+	case time.Time:
+		return x.Format(time.RFC3339Nano)
+	case []Value:
+		parts := make([]string, len(x))
+		for i := range x {
+			parts[i] = x[i].Text()
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case *Table:
+		return x.Text()
+	}
+	return fmt.Sprint(v.V)
+}
+
+// Text renders the table as an inline table of TOML; secrets are masked.
+func (t *Table) Text() string {
+	parts := make([]string, 0, t.Len())
+	for key, v := range t.All() {
+		parts = append(parts, key+" = "+v.Text())
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// Format prints the value without its secrets, whatever the verb.
+func (v Value) Format(f fmt.State, _ rune) { io.WriteString(f, v.Text()) }
+
+// MarshalJSON gives the text without its secrets as a JSON string.
+func (v Value) MarshalJSON() ([]byte, error) { return json.Marshal(v.Text()) }
+
+// Format prints the table without its secrets, whatever the verb.
+func (t Table) Format(f fmt.State, _ rune) { io.WriteString(f, t.Text()) }
+
+// MarshalJSON gives the text without its secrets as a JSON string.
+func (t Table) MarshalJSON() ([]byte, error) { return json.Marshal(t.Text()) }
+
+// equal compares what two values say, not where they stand.
+func (v Value) equal(w Value) bool {
+	switch x := v.V.(type) {
+	case []Value:
+		y, ok := w.V.([]Value)
+		return ok && slices.EqualFunc(x, y, Value.equal)
+	case *Table:
+		y, ok := w.V.(*Table)
+		return ok && x.Equal(y)
+	case time.Time:
+		y, ok := w.V.(time.Time)
+		return ok && x.Equal(y)
+	}
+	return v.V == w.V
+}
+
+// Equal tells whether two tables have the same keys with the same values, in any order, wherever they stand.
+func (t *Table) Equal(u *Table) bool {
+	if t.Len() != u.Len() {
+		return false
+	}
+	for key, v := range t.All() {
+		w, ok := u.Get(key)
+		if !ok || !v.equal(w) {
+			return false
+		}
+	}
+	return true
+}
+
+// Rate reads the value as a rate: a number of events per second, or a text that ParseRate knows.
+func (v Value) Rate() (Rate, error) {
+	switch x := v.V.(type) {
+	case int64:
+		return RateOf(float64(x))
+	case float64:
+		return RateOf(x)
+	case string:
+		return ParseRate(x)
+	}
+	return Rate{}, fmt.Errorf(`wants a rate such as "5/s" or a number per second, not %s`, describe(v))
+}
