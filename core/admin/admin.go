@@ -4,6 +4,7 @@
 //	GET  /healthz   200 while the process serves
 //	GET  /readyz    200 when it wants traffic, 503 with the reason when not
 //	POST /reload    reads the configuration and the scripts again: 200, or 422 with every error
+//	POST /check     says what a reload would say and change, and changes nothing
 //
 // A [Handler] gives the answers, a [Server] keeps one on a listener and moves it when a reload says so. Neither keeps state of
 // the gateway or decides anything about it: every answer comes from the functions in [Options]. They never see the traffic of
@@ -23,10 +24,12 @@ type Options struct {
 	Ready func() (bool, string)
 	// Reload reads everything again and returns what then serves. Its error is told line by line to whoever asked.
 	Reload func() (Reloaded, error)
-	// Token, when it is not empty, is what /reload wants as "Authorization: Bearer TOKEN".
+	// Check does all that Reload does but the swap.
+	Check func() (Checked, error)
+	// Token, when it is not empty, is what /reload and /check want as "Authorization: Bearer TOKEN".
 	Token string
-	// Loopback says that only this machine reaches the listener; a Server finds that out by itself. Elsewhere /reload is
-	// refused unless there is a Token.
+	// Loopback says that only this machine reaches the listener; a Server finds that out by itself. Elsewhere /reload and
+	// /check are refused unless there is a Token.
 	Loopback bool
 }
 
@@ -41,15 +44,16 @@ type Handler struct {
 	mux *http.ServeMux
 }
 
-// New makes a handler. Metrics, Ready and Reload must be given.
+// New makes a handler. Every function of the options must be given.
 func New(o Options) *Handler {
 	h := &Handler{mux: http.NewServeMux()}
 	h.mux.Handle("/metrics", only(http.MethodGet, o.Metrics))
 	h.mux.Handle("/healthz", only(http.MethodGet, http.HandlerFunc(healthz)))
 	h.mux.Handle("/readyz", only(http.MethodGet, readyz(o.Ready)))
 	h.mux.Handle("/reload", guard(o, only(http.MethodPost, reload(o.Reload))))
+	h.mux.Handle("/check", guard(o, only(http.MethodPost, check(o.Check))))
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, http.StatusNotFound, "no such page; there are /metrics, /healthz, /readyz and POST /reload")
+		refuse(w, http.StatusNotFound, "no such page; there are /metrics, /healthz, /readyz, POST /reload and POST /check")
 	})
 	return h
 }

@@ -28,6 +28,9 @@ func newDoor() *door {
 			d.reloads++
 			return admin.Reloaded{Generation: uint64(d.reloads + 1)}, nil
 		},
+		Check: func() (admin.Checked, error) {
+			return admin.Checked{Changes: []string{"route user: changed"}, Warnings: []string{"a.toml:1: w"}}, nil
+		},
 		Loopback: true,
 	}
 	return d
@@ -64,6 +67,8 @@ func TestAnswers(t *testing.T) {
 		{"GET", "/healthz", 200, `{"status":"ok"}`},
 		{"GET", "/readyz", 200, `{"status":"ready"}`},
 		{"POST", "/reload", 200, `{"ok":true,"generation":2,`},
+		{"POST", "/check", 200, `{"ok":true,"changes":["route user: changed"],"warnings":["a.toml:1: w"]}`},
+		{"GET", "/check", 405, `{"code":405,`},
 		{"GET", "/reload", 405, `{"code":405,`},
 		{"POST", "/metrics", 405, `{"code":405,`},
 		{"DELETE", "/readyz", 405, `{"code":405,`},
@@ -156,6 +161,18 @@ func TestOnlyTheOperatorReloads(t *testing.T) {
 				t.Errorf("the answer shows the token: %s", body)
 			}
 		})
+	}
+}
+
+func TestCheckTellsEveryErrorAndWantsTheToken(t *testing.T) {
+	d := newDoor()
+	d.Check = func() (admin.Checked, error) { return admin.Checked{}, errors.Join(errors.New("a:1: x"), errors.New("a:2: y")) }
+	if resp, body := d.ask(t, "POST", "/check"); resp.StatusCode != 422 || strings.TrimSpace(body) != `{"ok":false,"errors":["a:1: x","a:2: y"]}` {
+		t.Errorf("answered %d %s", resp.StatusCode, body)
+	}
+	d.Token = "s3cret"
+	if resp, _ := d.ask(t, "POST", "/check"); resp.StatusCode != 401 {
+		t.Errorf("without the token: %d", resp.StatusCode)
 	}
 }
 

@@ -33,6 +33,7 @@ type Server struct {
 	mu      sync.Mutex
 	address string // as it was asked for
 	now     *listener
+	closed  bool
 }
 
 // listener is one socket with the server on it.
@@ -85,10 +86,15 @@ func (s *Server) listener(ln net.Listener) *listener {
 }
 
 // Commit serves the new options, at the new address if it changed. The old listener ends once what it answers has ended.
+// After Close it is Abort.
 func (c *Change) Commit() {
 	s := c.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		c.Abort()
+		return
+	}
 	s.handler.Store(New(c.options))
 	if c.next == nil {
 		return
@@ -126,7 +132,7 @@ func (s *Server) Addr() net.Addr {
 func (s *Server) Close() {
 	s.mu.Lock()
 	last := s.now
-	s.now = nil
+	s.now, s.closed = nil, true
 	s.mu.Unlock()
 	if last != nil {
 		last.end()
