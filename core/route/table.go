@@ -2,7 +2,10 @@ package route
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/moongate/moongate/core"
@@ -10,25 +13,21 @@ import (
 
 // Table chooses the route of a request. It is immutable and safe for concurrent use.
 type Table struct {
-	rules []compiled
-	opts  Options
+	hosts  hosts
+	any    tree // rules without a host
+	random func(uint64) uint64
 }
 
 // Options are what a table takes from outside. The zero value is ready.
 type Options struct {
-	// Random gives a number below n; it is called concurrently. nil: a random one.
+	// Random gives a number below n, which is not 0; it is called concurrently. nil: a random one.
 	Random func(n uint64) uint64
 	// Now is the clock of time windows; it is called concurrently. nil: time.Now.
 	Now func() time.Time
 }
 
-type compiled struct {
-	rule *Rule
-	path pattern
-}
-
 // New builds a table. The error joins one [Error] for each fault found in the rules (errors.As finds the first, Unwrap() []error gives
-// all). The rules and what they point to are not changed afterwards.
+// all). What the rules point to belongs to the table from here on.
 func New(rules []Rule) (*Table, error) { return NewWith(rules, Options{}) }
 
 // NewWith is New with options.
@@ -39,29 +38,59 @@ func NewWith(rules []Rule, opts Options) (*Table, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	t := &Table{opts: opts}
+	t := &Table{random: opts.Random}
 	var faults []error
 	for i := range rules {
-		r := &rules[i]
-		p := every()
-		var err error
-		switch {
-		case r.Path != "":
-			p, err = parsePattern(r.Path)
-		case r.PathPrefix != "":
-			p, err = parsePrefix(r.PathPrefix)
+		if err := t.add(i, rules, &opts); err != nil {
+			faults = append(faults, err)
 		}
-		var k *keyError
-		if errors.As(err, &k) {
-			faults = append(faults, &Error{Rule: i, Name: r.Route.Name, Key: k.key, Want: k.want, Other: -1})
-			continue
-		}
-		t.rules = append(t.rules, compiled{r, p})
 	}
-	if err := errors.Join(faults...); err != nil {
-		return nil, err
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
 	}
+	t.sort()
 	return t, nil
+}
+
+// add puts a rule under each of its hosts.
+func (t *Table) add(index int, rules []Rule, opts *Options) error {
+	r := &rules[index]
+	c, err := compile(index, r, opts)
+	var names []string
+	if err == nil {
+		names, err = parseHosts(r.Hosts)
+	}
+	if err != nil {
+		fault := &Error{Rule: index, Name: r.Route.Name, Want: err.Error(), Other: -1}
+		if k := (*keyError)(nil); errors.As(err, &k) {
+			fault.Key, fault.Want = k.key, k.want
+		}
+		return fault
+	}
+	trees := []*tree{&t.any}
+	if len(names) > 0 {
+		trees = trees[:0]
+		for _, name := range names {
+			trees = append(trees, t.hosts.add(name))
+		}
+	}
+	for _, tree := range trees {
+		if other := tree.place(c).add(c); other >= 0 {
+			return &Error{Rule: index, Name: r.Route.Name, Other: other, Want: fmt.Sprintf("takes the same requests as route %s; "+
+				"change a predicate or the priority of one, or give both a weight", strconv.Quote(rules[other].Route.Name))}
+		}
+	}
+	return nil
+}
+
+func (t *Table) sort() {
+	t.any.sort()
+	for _, tree := range t.hosts.exact {
+		tree.sort()
+	}
+	for _, tree := range t.hosts.suffix {
+		tree.sort()
+	}
 }
 
 // Match finds the route that takes a request, nil when none does, and sets the request's Params. It looks at the request's Method, Host,
@@ -72,10 +101,23 @@ func NewWith(rules []Rule, opts Options) (*Table, error) {
 // read is still there whole for whoever reads next.
 func (t *Table) Match(x *core.Exchange, needBody func() error) (*core.Route, error) {
 	x.Request.Params = x.Request.Params[:0]
-	for _, c := range t.rules {
-		if c.path.String() == string(x.Request.Path) || c.path.open() {
-			return c.rule.Route, nil
-		}
+	if isView(x.Request.Path) {
+		return t.match(x, x.Request.Path, needBody)
 	}
-	return nil, nil
+	scratch := scratches.Get().(*[]byte)
+	defer scratches.Put(scratch)
+	*scratch = appendView((*scratch)[:0], x.Request.Path)
+	return t.match(x, *scratch, needBody)
+}
+
+// scratches hold views of paths that are not their own, while a search lasts.
+var scratches = sync.Pool{New: func() any { return new([]byte) }}
+
+func (t *Table) match(x *core.Exchange, view []byte, needBody func() error) (*core.Route, error) {
+	s := search{x: x, view: view, random: t.random}
+	s.content.need = needBody
+	if t.hosts.exact == nil || !t.hosts.search(&s, x.Request.Host) {
+		s.tree(&t.any)
+	}
+	return s.found, s.content.err
 }
