@@ -115,6 +115,12 @@ func (b *Body) AtHand() bool {
 	return ok && src.AtHand()
 }
 
+// AtHandWhole tells whether all that is left of a body of known length could be read without waiting for the peer.
+func (b *Body) AtHandWhole() bool {
+	src, ok := b.src.(interface{ AtHandWhole() bool })
+	return ok && b.err == nil && src.AtHandWhole()
+}
+
 // Read gives the bytes in order: first those read ahead, then the source's. It returns io.EOF only after the last byte.
 func (b *Body) Read(p []byte) (int, error) {
 	if b.off < len(b.buf) {

@@ -53,7 +53,9 @@ type Request struct {
 	ClientIP   netip.Addr     // the client, after trusted proxies were heard
 	Expect     bool           // the client waits for 100 before it sends its body
 	HeadSize   int64          // bytes of the request's head on the wire
-	Uploading  bool           // another goroutine is reading Body for the upstream
+
+	Uploading    bool // another goroutine is reading Body for the upstream
+	ExpectPassed bool // the upstream was asked whether it wants the body
 }
 
 // Response is the answer as it stands.

@@ -143,3 +143,29 @@ func (h *Header) delFrom(start int, key []byte, kind Kind) int {
 	h.fields = h.fields[:n]
 	return removed
 }
+
+// DropNominated removes the lines that the header's Connection lines name (RFC 9110 section 7.6.1). All Connection lines count as one
+// list. Names that the gateway writes itself, or that frame the message, are not taken by it.
+func (h *Header) DropNominated() {
+	for list := h.takeKind(KindConnection); list != nil; list = h.takeKind(KindConnection) {
+		for item, rest := NextItem(list); item != nil; item, rest = NextItem(rest) {
+			switch KindOf(item) {
+			case KindHost, KindConnection, KindContentLength, KindTransferEncoding, KindTE, KindUpgrade, KindTrailer, KindHop:
+			default:
+				h.DelFunc(func(f *Field) bool { return f.Kind != KindConnection && EqualFold(f.Name, item) })
+			}
+		}
+	}
+}
+
+// takeKind removes the first line of that kind and returns its value, nil when there is none.
+func (h *Header) takeKind(kind Kind) []byte {
+	for i := range h.fields {
+		if h.fields[i].Kind == kind {
+			value := h.fields[i].Value
+			h.fields = append(h.fields[:i], h.fields[i+1:]...)
+			return value
+		}
+	}
+	return nil
+}

@@ -75,6 +75,11 @@ func (b *BodyReader) Left() int64 {
 // AtHand tells whether a Read would find something without waiting for the peer.
 func (b *BodyReader) AtHand() bool { return b.err != nil || b.conn.Buffered() > 0 }
 
+// AtHandWhole tells whether all that is left of a body of known length has been received, and reading it surprises nobody.
+func (b *BodyReader) AtHandWhole() bool {
+	return b.OnRead == nil && b.mode == bodyLength && b.left <= int64(b.conn.Buffered())
+}
+
 // Read returns io.EOF only after the last byte was seen and, for chunks, the trailer section. A connection that ends early is ErrCut.
 func (b *BodyReader) Read(p []byte) (int, error) {
 	if b.OnRead != nil {

@@ -17,6 +17,15 @@ func (c *client) Continue() error {
 	return c.conn.Flush(append(c.conn.Begin(), "HTTP/1.1 100 Continue\r\n\r\n"...))
 }
 
+// bodyWanted is called before the first byte of a body is read that the client holds back. Unless the upstream was asked, the gateway
+// itself wants it.
+func (c *client) bodyWanted() error {
+	if c.x.Request.ExpectPassed {
+		return nil
+	}
+	return c.Continue()
+}
+
 // Inform sends an interim answer to clients of HTTP/1.1; older ones know none.
 func (c *client) Inform(status int, header *core.Header) error {
 	if c.x.Request.Proto == core.HTTP10 || c.x.Response.Started {
@@ -65,10 +74,13 @@ func (c *client) Respond() error {
 
 // bodyInTheWay tells whether what is left of the request's body makes the connection useless.
 func (c *client) bodyInTheWay() bool {
-	if c.x.Request.Uploading || c.body.Source() == nil || c.body.Ended() {
+	switch {
+	case c.x.Request.Expect:
+		return true
+	case c.x.Request.Uploading || c.body.Source() == nil || c.body.Ended():
 		return false
 	}
-	return c.x.Request.Expect || c.body.Left() > drainLimit
+	return c.body.Left() > drainLimit
 }
 
 // reset makes the end of the connection an abnormal one, for bodies that have no other way to show that they were cut.

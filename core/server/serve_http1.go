@@ -23,7 +23,7 @@ type client struct {
 
 	x         *core.Exchange
 	body      http1.BodyReader
-	onRead    func() error // Continue, bound once
+	onRead    func() error // bodyWanted, bound once
 	close     bool         // no request follows on this connection
 	broken    bool         // the answer could not be brought to its end
 	continued bool
@@ -40,7 +40,7 @@ const keepBuffers = 1500 * time.Millisecond
 
 func newClient(s *Server, nc net.Conn) *client {
 	c := &client{srv: s, conn: http1.NewConn(nc)}
-	c.onRead = c.Continue
+	c.onRead = c.bodyWanted
 	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
 		c.remote = a.AddrPort()
 		c.remote = netip.AddrPortFrom(c.remote.Addr().Unmap(), c.remote.Port())

@@ -1,0 +1,194 @@
+// Package proxy is the leg to the endpoint: it takes an exchange whose request stages are done, finds a connection, sends the request,
+// and brings the head of the answer back. It answers one question: what did the upstream say?
+//
+// [Forward] gives a [Leg], which holds the connection while the answer's body streams from it; Finish ends the leg. Everything that can go
+// wrong comes back as a *core.Error with the status that SPEC's table of faults gives it.
+package proxy
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/http1"
+	"github.com/moongate/moongate/core/upstream"
+)
+
+// maxTries bounds the endpoints that one request is offered to.
+const maxTries = 3
+
+// maxHead bounds the head of an upstream's answer, in bytes.
+const maxHead = 256 << 10
+
+// Leg is one exchange's way to its upstream, from the choice of an endpoint to the last byte of the answer. Legs are pooled: after Finish
+// it belongs to nobody.
+type Leg struct {
+	x       *core.Exchange
+	client  core.Client
+	up      *upstream.Upstream
+	limits  core.Limits
+	hard    core.Instant   // when the time for the head is over
+	pinned  *core.Endpoint // a script's choice
+	attempt upstream.Attempt
+	conn    *upstream.Conn
+	before  int64 // bytes that conn had read before this request
+	upload  upload
+	framing http1.Framing
+	target  [512]byte
+}
+
+var legs = sync.Pool{New: func() any { return new(Leg) }}
+
+// Forward brings x to an endpoint of up and fills x.Response with the head of the answer; its body streams from the leg. On an error
+// there is no leg left to finish.
+func Forward(x *core.Exchange, up *upstream.Upstream, client core.Client) (*Leg, error) {
+	l := legs.Get().(*Leg)
+	l.x, l.client, l.up, l.pinned = x, client, up, x.Endpoint
+	l.limits = x.Route.Limits.Over(up.Limits())
+	l.hard = x.Times.Filtered.Add(l.limits.Total)
+	if err := l.tries(); err != nil {
+		l.free()
+		return nil, err
+	}
+	x.Response.Source = core.FromUpstream
+	return l, nil
+}
+
+// tries offers the request to one endpoint after another, as long as that is safe: nothing may ever be done twice.
+func (l *Leg) tries() error {
+	var failed *core.Endpoint
+	for n := 1; ; n++ {
+		err := l.try(failed)
+		if err == nil {
+			return nil
+		}
+		again := l.settle(err)
+		if l.x.Lifeline.Broken() {
+			return core.Fail(core.StatusClientGone, "client left", err)
+		}
+		if !again || n >= maxTries && !l.stale(err) || core.Now() >= l.hard {
+			return l.fault(err)
+		}
+		if !l.stale(err) {
+			failed = l.attempt.Endpoint
+		}
+		l.x.Response.Header.Reset()
+		l.x.Response.Status = 0
+	}
+}
+
+func (l *Leg) try(failed *core.Endpoint) (err error) {
+	if l.conn = nil; l.pinned != nil {
+		l.attempt, err = l.up.BeginAt(l.pinned)
+	} else {
+		l.attempt, err = l.up.Begin(l.x.HashKey, failed)
+	}
+	if err != nil {
+		return &step{choosing, err}
+	}
+	l.x.Endpoint = l.attempt.Endpoint
+	connect := min(l.limits.Connect, l.hard.Sub(core.Now()))
+	if l.conn, err = l.up.Pool(l.attempt.Endpoint).Get(connect, &l.x.Lifeline); err != nil {
+		return &step{connecting, err}
+	}
+	l.x.Times.Connected = core.Now()
+	l.before = l.conn.Read
+	if !l.x.Lifeline.Hold(l.conn) {
+		return &step{sending, upstream.ErrClientGone}
+	}
+	if err := l.send(); err != nil {
+		return &step{sending, err}
+	}
+	if err := l.receive(); err != nil {
+		return &step{receiving, err}
+	}
+	return nil
+}
+
+// phase is how far a try came.
+type phase uint8
+
+const (
+	choosing phase = iota
+	connecting
+	sending
+	receiving
+)
+
+// step is an error with the phase that it happened in.
+type step struct {
+	phase phase
+	err   error
+}
+
+func (s *step) Error() string { return s.err.Error() }
+func (s *step) Unwrap() error { return s.err }
+
+// settle gives back what a failed try held, tells the endpoint's health about it, and says whether another try is safe.
+func (l *Leg) settle(err error) (again bool) {
+	s := err.(*step)
+	l.upload.stop(l)
+	l.x.Lifeline.Release()
+	if l.conn != nil {
+		l.up.Pool(l.attempt.Endpoint).Discard(l.conn)
+	}
+	switch {
+	case s.phase == choosing:
+		return false
+	case l.upload.fault() != nil || l.x.Lifeline.Broken() || errors.Is(err, upstream.ErrPoolFull) || errors.Is(err, upstream.ErrClientGone):
+		l.attempt.Ended()
+		return false
+	case s.phase == connecting:
+		l.attempt.Failed()
+		return !timedOut(err) && l.pinned == nil && len(l.up.Endpoints()) > 1
+	case l.stale(err):
+		l.attempt.Ended()
+		return l.repeatable()
+	}
+	l.attempt.Failed()
+	return false
+}
+
+// stale tells whether a connection that had rested was found closed before anything of an answer came. That says nothing about the
+// endpoint: it closed the connection while it was idle (RFC 9112 section 9.3.1).
+func (l *Leg) stale(err error) bool {
+	s := err.(*step)
+	return s.phase >= sending && l.conn.Reused && l.conn.Read == l.before && !errors.Is(err, http1.ErrTimeout)
+}
+
+// repeatable tells whether the request may go out once more: its method allows it (RFC 9110 section 9.2.2) and its body is still whole.
+func (l *Leg) repeatable() bool {
+	if !l.x.Request.Body.Rewind() {
+		return false
+	}
+	switch l.x.Request.Method {
+	case "GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE":
+		return true
+	}
+	return false
+}
+
+// Finish ends the leg once the answer has gone to the client, or never will. clean says that its body was read to the end.
+func (l *Leg) Finish() {
+	x := l.x
+	l.upload.stop(l)
+	stays := x.Lifeline.Release()
+	pool := l.up.Pool(l.attempt.Endpoint)
+	if stays && l.conn.Body.Ended() && l.upload.clean() && !l.framing.Close {
+		pool.Put(l.conn)
+	} else {
+		pool.Discard(l.conn)
+	}
+	l.free()
+}
+
+func (l *Leg) free() {
+	*l = Leg{}
+	legs.Put(l)
+}
+
+// headTime is the time that is left for an answer's head.
+func (l *Leg) headTime(now core.Instant) time.Duration {
+	return min(l.limits.FirstByte, l.hard.Sub(now))
+}

@@ -1,0 +1,235 @@
+// Package upstream is a service and its health: the endpoints that stand for it, who of them is ready, and the connections to each. It answers
+// one question: give me a connection to a good one. What goes over the connection is the proxy's matter.
+//
+// An [Upstream] belongs to one generation. What lives (connections, health, balancer position) is taken over by the next generation's
+// Upstream for every endpoint that stays.
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/balance"
+)
+
+// Options describe an upstream. New fills in no defaults: the configuration has done so.
+type Options struct {
+	Name      string
+	Balance   string // name of the algorithm
+	Host      string // "upstream", "client" or a fixed name
+	Endpoints []Target
+	Limits    core.Limits
+	Pool      PoolOptions // for each endpoint
+	Health    HealthOptions
+}
+
+// Target is one endpoint as configured.
+type Target struct {
+	URL    string // http://host[:port]
+	Weight int    // 0 is drained
+}
+
+// ErrNoneReady means that no endpoint may be asked now.
+var ErrNoneReady = errors.New("no endpoint is ready")
+
+// Upstream is a named set of endpoints. It is safe for concurrent use.
+type Upstream struct {
+	opts      Options
+	endpoints []*core.Endpoint
+	active    []*core.Endpoint // those that are not drained
+	live      []*live          // by Endpoint.Index
+	balancer  balance.Balancer
+
+	mu sync.Mutex // guards the choice among endpoints while some are out
+}
+
+// live is what an endpoint keeps over reloads.
+type live struct {
+	pool   *Pool
+	health health
+}
+
+// New makes an upstream. prev, when not nil, is the one of that name in the generation before: endpoints that stay keep their
+// connections and their health, and the balancer its position when nothing about the choice has changed.
+func New(o Options, prev *Upstream) (*Upstream, error) {
+	u := &Upstream{opts: o}
+	for i, t := range o.Endpoints {
+		e, err := newEndpoint(o.Name, t, i)
+		if err != nil {
+			return nil, err
+		}
+		u.endpoints = append(u.endpoints, e)
+		if e.Weight > 0 {
+			u.active = append(u.active, e)
+		}
+		u.live = append(u.live, u.adopt(prev, e))
+	}
+	if prev != nil && prev.opts.Balance == o.Balance && slices.Equal(prev.opts.Endpoints, o.Endpoints) {
+		u.balancer = prev.balancer
+		return u, nil
+	}
+	var err error
+	u.balancer, err = balance.New(o.Balance, len(u.endpoints))
+	return u, err
+}
+
+func newEndpoint(upstream string, t Target, index int) (*core.Endpoint, error) {
+	parsed, err := url.Parse(t.URL)
+	if err != nil {
+		return nil, err
+	}
+	if parsed.Scheme != "http" || parsed.Host == "" || parsed.Path != "" && parsed.Path != "/" {
+		return nil, fmt.Errorf("endpoint %q: want http://host:port", t.URL)
+	}
+	e := &core.Endpoint{Upstream: upstream, Scheme: parsed.Scheme, Authority: parsed.Host, Weight: t.Weight, Index: index}
+	e.Address = net.JoinHostPort(parsed.Hostname(), "80")
+	if port := parsed.Port(); port == "80" {
+		e.Authority = parsed.Host[:len(parsed.Host)-len(":80")]
+	} else if port != "" {
+		e.Address = net.JoinHostPort(parsed.Hostname(), port)
+	}
+	return e, nil
+}
+
+// adopt finds what prev knows of the same address, or begins anew.
+func (u *Upstream) adopt(prev *Upstream, e *core.Endpoint) *live {
+	if prev != nil {
+		for i, old := range prev.endpoints {
+			if old.Address == e.Address && old.Scheme == e.Scheme && !slices.Contains(u.live, prev.live[i]) {
+				return prev.live[i]
+			}
+		}
+	}
+	return &live{pool: newPool(e.Address, u.opts.Pool)}
+}
+
+// Commit makes the upstream's settings hold for what it took over from the generation before. The generation calls it when it goes live.
+func (u *Upstream) Commit() {
+	for _, l := range u.live {
+		l.pool.apply(u.opts.Pool)
+	}
+}
+
+// Retire closes the idle connections of endpoints that next, which may be nil, has not taken over; those in use close when they come
+// back.
+func (u *Upstream) Retire(next *Upstream) {
+	for _, l := range u.live {
+		if next == nil || !slices.Contains(next.live, l) {
+			l.pool.Close()
+		}
+	}
+}
+
+// Sweep closes idle connections that have ended or rested too long. Somebody calls it every few seconds.
+func (u *Upstream) Sweep(now core.Instant) {
+	for _, l := range u.live {
+		l.pool.sweep(now)
+	}
+}
+
+// Name implements core.Upstream.
+func (u *Upstream) Name() string { return u.opts.Name }
+
+// Endpoints implements core.Upstream.
+func (u *Upstream) Endpoints() []*core.Endpoint { return u.endpoints }
+
+// Host is the policy for the Host that goes out: "upstream", "client" or a fixed name.
+func (u *Upstream) Host() string { return u.opts.Host }
+
+// Limits are the upstream's time limits.
+func (u *Upstream) Limits() core.Limits { return u.opts.Limits }
+
+// Pool is the connections to an endpoint of this upstream.
+func (u *Upstream) Pool(e *core.Endpoint) *Pool { return u.live[e.Index].pool }
+
+// Ready implements core.Upstream.
+func (u *Upstream) Ready() int {
+	n, now := 0, core.Now()
+	for _, e := range u.active {
+		if u.live[e.Index].health.state(now) != out {
+			n++
+		}
+	}
+	return n
+}
+
+// IsReady tells whether an endpoint of this upstream takes requests.
+func (u *Upstream) IsReady(e *core.Endpoint) bool {
+	return e.Weight > 0 && u.live[e.Index].health.state(core.Now()) != out
+}
+
+// Pick implements core.Upstream. It chooses without promising anything: Begin settles whether the endpoint may be asked.
+func (u *Upstream) Pick(_ *core.Exchange, key string) (*core.Endpoint, error) {
+	e, _, err := u.choose(key, nil, false)
+	return e, err
+}
+
+// Attempt is one try at an endpoint. Exactly one of its endings must be called.
+type Attempt struct {
+	Endpoint *core.Endpoint
+	up       *Upstream
+	probe    bool
+}
+
+// Begin chooses an endpoint for a try, not the one that failed just now unless there is no other.
+func (u *Upstream) Begin(key string, failed *core.Endpoint) (Attempt, error) {
+	e, probe, err := u.choose(key, failed, true)
+	if err != nil {
+		return Attempt{}, err
+	}
+	return Attempt{Endpoint: e, up: u, probe: probe}, nil
+}
+
+// BeginAt is Begin for an endpoint that a script has chosen.
+func (u *Upstream) BeginAt(e *core.Endpoint) (Attempt, error) {
+	if e.Index >= len(u.endpoints) || u.endpoints[e.Index] != e {
+		return Attempt{}, fmt.Errorf("endpoint %s is not one of upstream %s", e, u.opts.Name)
+	}
+	return Attempt{Endpoint: e, up: u}, nil
+}
+
+// choose asks the balancer among the endpoints that are ready. With take, a probe's place is taken where the choice is half-open.
+func (u *Upstream) choose(key string, failed *core.Endpoint, take bool) (e *core.Endpoint, probe bool, err error) {
+	now := core.Now()
+	if failed == nil && u.allHealthy() {
+		if len(u.active) == 0 {
+			return nil, false, ErrNoneReady
+		}
+		return u.balancer.Pick(u.active, key), false, nil
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var room [16]*core.Endpoint
+	ready := room[:0]
+	for _, e := range u.active {
+		if e != failed && u.live[e.Index].health.admits(now, u.opts.Health.Probes) {
+			ready = append(ready, e)
+		}
+	}
+	if len(ready) == 0 {
+		if failed == nil || !u.live[failed.Index].health.admits(now, u.opts.Health.Probes) {
+			return nil, false, ErrNoneReady
+		}
+		ready = append(ready, failed)
+	}
+	e = u.balancer.Pick(ready, key)
+	return e, take && u.live[e.Index].health.admit(now), nil
+}
+
+func (u *Upstream) allHealthy() bool {
+	for _, e := range u.active {
+		if !u.live[e.Index].health.healthy() {
+			return false
+		}
+	}
+	return true
+}
+
+// idleLimit is how long a connection may rest before it is closed.
+const idleLimit = 60 * time.Second
