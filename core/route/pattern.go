@@ -215,7 +215,7 @@ func (p pattern) match(view, seen []byte, params *[]core.Param) bool {
 				retry.names = len(*params)
 			}
 			continue
-		case i < len(p) && p[i].part == below && view != nil, i == len(p) && view == nil:
+		case i == len(p) && view == nil:
 			return true
 		case i < len(p) && view != nil:
 			segment, restView := cutSegment(view)
