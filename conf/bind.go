@@ -33,7 +33,9 @@ func (s section[T]) bind(b *binder, path string, t *Table, into *T) {
 		full := join(path, key)
 		b.note(full, v.Pos)
 		if f, ok := s.find(key); ok {
-			f.bind(b, full, v, into)
+			if !v.broken {
+				f.bind(b, full, v, into)
+			}
 			continue
 		}
 		b.errs.Add(v.Pos, full, "unknown key%s", s.hint(path, key, b.known))
@@ -108,6 +110,9 @@ func describe(v Value) string {
 	case bool:
 		kind = "the boolean"
 	case time.Time:
+		if strings.HasSuffix(v.V.(time.Time).Location().String(), "-local") {
+			return "a time without an offset"
+		}
 		kind = "the time"
 	case []Value:
 		return "a list"
@@ -117,7 +122,7 @@ func describe(v Value) string {
 	if v.Secret {
 		return kind + " given"
 	}
-	return kind + " " + shorten(v.reveal())
+	return kind + " " + shorten(v.Text())
 }
 
 // check tells what is wrong with a text, "" when nothing is. The message begins with a verb or with what is right.
@@ -135,6 +140,9 @@ func text[T any](key string, at func(*T) *string, checks ...check) field[T] {
 // text takes a string out of a value.
 func (b *binder) text(key string, v Value, checks ...check) (string, bool) {
 	s, ok := v.V.(string)
+	if v.broken {
+		return "", false
+	}
 	if !ok {
 		b.wants(key, v, "a string")
 		return "", false

@@ -4,8 +4,8 @@ import "strings"
 
 // Config is everything that was written, complete with defaults and checked. It is immutable.
 type Config struct {
-	File      string // as it was named
-	Listeners []Listener
+	File      string     `key:"-"` // as it was named
+	Listeners []Listener `key:"listener"`
 	Admin     Admin
 	HTTP      HTTP
 	Pipeline  Pipeline

@@ -90,6 +90,9 @@ func parse(text string) (values map[string]any, fault *Error) {
 		if errors.As(err, &syntax) {
 			fault.Pos.Line = max(1, syntax.Position.Line)
 			fault.Want = "the TOML is wrong: " + strings.ReplaceAll(syntax.Message, "\n", " ")
+			if strings.Contains(syntax.Message, "EOF") {
+				fault.Want += ": the file may be cut"
+			}
 		}
 	}
 	return values, fault
@@ -113,7 +116,7 @@ func (d *decoder) value(file string, v any, m *mark, path string, secret bool) V
 		text, found, err := expand(v, d.env)
 		if err != nil {
 			d.errs.Add(out.Pos, path, "%s", err)
-			text = v
+			text, out.broken = v, true
 		}
 		out.V, out.FromEnv = text, found
 		out.Secret = secret || found
@@ -122,7 +125,7 @@ func (d *decoder) value(file string, v any, m *mark, path string, secret bool) V
 	case []map[string]any:
 		items := make([]Value, len(v))
 		for i := range v {
-			items[i] = d.value(file, v[i], m.at(i), fmt.Sprintf("%s[%d]", path, i), secret)
+			items[i] = d.value(file, v[i], m.at(i), itemPath(path, i, v[i]), secret)
 		}
 		out.V = items
 	case []any:
@@ -137,6 +140,14 @@ func (d *decoder) value(file string, v any, m *mark, path string, secret bool) V
 		out.V = fmt.Sprint(v)
 	}
 	return out
+}
+
+// itemPath names an item of a list of tables by its name, or else by its number.
+func itemPath(path string, i int, item map[string]any) string {
+	if name, ok := item["name"].(string); ok && name != "" {
+		return join(path, name)
+	}
+	return fmt.Sprintf("%s[%d]", path, i)
 }
 
 // join makes a dotted key.

@@ -19,6 +19,14 @@ type Endpoint struct {
 	Weight  int    // 0: drained
 }
 
+// String gives the URL and, unless it is 1, the weight.
+func (e Endpoint) String() string {
+	if e.Weight == 1 {
+		return e.URL
+	}
+	return fmt.Sprintf("%s weight %d", e.URL, e.Weight)
+}
+
 const maxWeight = 1_000_000
 
 var endpointSection = section[Endpoint]{
@@ -44,6 +52,9 @@ func (b *binder) bindEndpoints(key string, v Value, u *Upstream) {
 	for i, item := range items {
 		path := fmt.Sprintf("%s[%d]", key, i)
 		b.note(path, item.Pos)
+		if item.broken {
+			continue
+		}
 		e := Endpoint{Pos: item.Pos, Weight: 1}
 		switch x := item.V.(type) {
 		case string:

@@ -35,7 +35,7 @@ func sameValue(a, b reflect.Value) bool {
 			return true
 		}
 		for i := range a.NumField() {
-			if !sameValue(a.Field(i), b.Field(i)) {
+			if a.Type().Field(i).IsExported() && !sameValue(a.Field(i), b.Field(i)) {
 				return false
 			}
 		}

@@ -18,12 +18,12 @@ const (
 type Filter struct {
 	Pos      Pos
 	Name     string
-	Written  bool   // has a [filter.NAME] table; else Pos is the script's first line
+	Written  bool   `key:"-"` // has a [filter.NAME] table; else Pos is the script's first line
 	Enabled  bool   // false: only on the routes that have a [route.filter.NAME] table
 	Script   string // the script's name; Name unless it was written
 	Stage    string // empty: the script's own
 	Order    int    // place inside the stage, when HasOrder is true
-	HasOrder bool
+	HasOrder bool   `key:"-"`
 	OnError  string // FailOnError or ContinueOnError; empty: the script's own choice, or else FailOnError
 	Settings *Table // what the script's schema checks; without the keys above
 }
@@ -120,7 +120,7 @@ func (b *binder) completeFilters(c *Config) {
 	for i := range c.Filters {
 		f := &c.Filters[i]
 		path := "filter." + f.Name
-		b.checkScript(c, f.Pos, path, f.Script)
+		b.checkScript(c, b.where(path+".script", f.Pos), path, f.Script)
 		if f.Stage != "" && !slices.Contains(c.Pipeline.Stages, f.Stage) {
 			b.errs.Add(b.where(path+".stage", f.Pos), path+".stage", "%q is no stage%s: the stages are %s",
 				f.Stage, nearHint(f.Stage, c.Pipeline.Stages), quotedList(c.Pipeline.Stages))

@@ -20,10 +20,10 @@ type HTTP struct {
 	Path            string // PathStrict, PathNormalise or PathRaw
 	IdentityHeaders []string
 	TrustedProxies  []netip.Prefix
-	MaxHead         int64 // bytes of request line and headers
-	MaxURL          int64 // bytes of the request target
-	MaxBody         int64 // bytes of a request's body
-	BodyBuffer      int64 // bytes that a script or a predicate may ask for
+	MaxHead         int64 `unit:"bytes"`               // bytes of request line and headers
+	MaxURL          int64 `key:"max_url" unit:"bytes"` // bytes of the request target
+	MaxBody         int64 `unit:"bytes"`               // bytes of a request's body
+	BodyBuffer      int64 `unit:"bytes"`               // bytes that a script or a predicate may ask for
 	HeadTimeout     time.Duration
 	IdleTimeout     time.Duration
 	BodyIdle        time.Duration // between two reads of a request's body

@@ -95,11 +95,15 @@ func (l *loader) beside(path string) string {
 func (l *loader) read(file string, named Pos) *Table {
 	raw, err := l.snap.ReadFile(file)
 	if err != nil {
-		l.errs.Add(named, "", "cannot read %s", reason(file, err))
+		if named.File == file {
+			l.errs.Add(named, "", "cannot be read: %s", cause(err))
+		} else {
+			l.errs.Add(named, "include", "cannot read %s", reason(file, err))
+		}
 		return nil
 	}
 	if l.bytes += len(raw); l.bytes > source.MaxFile {
-		l.errs.Add(named, "", "the configuration is larger than %s", formatSize(source.MaxFile))
+		l.errs.Add(named, "include", "the configuration is larger than %s", formatSize(source.MaxFile))
 		return nil
 	}
 	return l.decode(file, raw)

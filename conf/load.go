@@ -4,8 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/moongate/moongate/conf/source"
 )
@@ -126,6 +124,7 @@ func (l *loader) finish(b *binder, c *Config) {
 	if c.Log.Access != AccessStdout && c.Log.Access != AccessOff {
 		c.Log.Access = l.beside(c.Log.Access)
 	}
+	c.Scripts.files = l.snap.Files()
 	c.Scripts.EnvValues = make(map[string]Secret)
 	for _, name := range c.Scripts.Env {
 		if value, ok := l.env(name); ok {
@@ -169,5 +168,5 @@ func cause(err error) string {
 	if errors.As(err, &path) {
 		err = path.Err
 	}
-	return strings.TrimPrefix(err.Error(), filepath.Base(os.Args[0])+": ")
+	return err.Error()
 }

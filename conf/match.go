@@ -26,6 +26,21 @@ type Match struct {
 	Values []string
 }
 
+// String gives the predicate in one line.
+func (m Match) String() string {
+	switch m.Kind {
+	case OneOf:
+		return fmt.Sprintf("%s one of %s", m.Name, quotedList(m.Values))
+	case Matches:
+		return fmt.Sprintf("%s matches %q", m.Name, m.Values[0])
+	case Exists:
+		return m.Name + " exists"
+	case Absent:
+		return m.Name + " is absent"
+	}
+	return fmt.Sprintf("%s = %q", m.Name, m.Values[0])
+}
+
 // matches is a key that holds predicates by name.
 func matches[T any](key string, at func(*T) *[]Match, checks ...check) field[T] {
 	known := []string{"NAME", "NAME.one_of", "NAME.matches", "NAME.exists"}
@@ -52,6 +67,9 @@ func matches[T any](key string, at func(*T) *[]Match, checks ...check) field[T] 
 // match reads one predicate: a plain value, or a table with one comparison.
 func (b *binder) match(key, name string, v Value) (Match, bool) {
 	m := Match{Pos: v.Pos, Name: name}
+	if v.broken {
+		return m, false
+	}
 	t, isTable := v.V.(*Table)
 	if !isTable {
 		s, ok := scalar(v)
@@ -89,13 +107,20 @@ func (b *binder) match(key, name string, v Value) (Match, bool) {
 
 func (b *binder) oneOf(key string, m Match, v Value) (Match, bool) {
 	items, ok := v.V.([]Value)
-	if !ok || len(items) == 0 {
-		b.wants(key, v, "a list of at least one text")
+	if !ok {
+		b.wants(key, v, "a list of texts")
+		return m, false
+	}
+	if len(items) == 0 {
+		b.errs.Add(v.Pos, key, "is empty: write at least one text")
 		return m, false
 	}
 	m.Kind = OneOf
 	for i, item := range items {
 		s, ok := scalar(item)
+		if item.broken {
+			return m, false
+		}
 		if !ok {
 			b.wants(fmt.Sprintf("%s[%d]", key, i), item, "a text")
 			return m, false

@@ -24,6 +24,19 @@ type Path struct {
 	Text string
 }
 
+// String gives the key and the text as they are written; empty for every path.
+func (p Path) String() string {
+	switch p.Kind {
+	case PathSegments:
+		return "path " + p.Text
+	case PathPrefix:
+		return "path_prefix " + p.Text
+	case PathRegex:
+		return "path_regex " + p.Text
+	}
+	return ""
+}
+
 // path is one of the three keys that say which paths a route takes.
 func path(key string, kind PathKind, checks ...check) field[Route] {
 	return field[Route]{key: key, bind: func(b *binder, key string, v Value, r *Route) {
@@ -79,8 +92,8 @@ func pathText(text string) string {
 		return fmt.Sprintf("%q has a query or fragment, which a path never has: use the query predicate", shorten(text))
 	}
 	for i := range len(text) {
-		if text[i] <= ' ' || text[i] >= 0x7f {
-			return fmt.Sprintf("%q has signs that come percent-encoded: write them so", shorten(text))
+		if text[i] < ' ' || text[i] == 0x7f {
+			return fmt.Sprintf("%q has control characters, which no request's path has", shorten(text))
 		}
 	}
 	segments := strings.Split(text[1:], "/")

@@ -78,7 +78,7 @@ func (r Rate) String() string {
 			return fmt.Sprintf("%d/%s", r.Count, unit.name)
 		}
 	}
-	return fmt.Sprintf("%d/%s", r.Count, r.Per)
+	return fmt.Sprintf("%d/%s", r.Count, formatDuration(r.Per))
 }
 
 // exactRate turns count events per period into whole numbers.

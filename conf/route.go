@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -13,33 +14,33 @@ type Route struct {
 	Pos      Pos
 	Name     string // its path when no name was written
 	Path     Path
-	Hosts    []string // lower case, "api.example.com" or "*.example.com"; one must match
-	Methods  []string // one must match
-	Headers  []Match  // all must match; so below
+	Hosts    []string `key:"host"`   // lower case, "api.example.com" or "*.example.com"; one must match
+	Methods  []string `key:"method"` // one must match
+	Headers  []Match  `key:"header"` // all must match; so below
 	Query    []Match
-	Cookies  []Match
-	Body     []Match // names are gjson paths
-	Clients  []netip.Prefix
-	Weight   int // share of the requests among routes that differ only in it, when HasWeight is true; 0: none
+	Cookies  []Match        `key:"cookie"`
+	Body     []Match        // names are gjson paths
+	Clients  []netip.Prefix `key:"client"`
+	Weight   int            // share of the requests among routes that differ only in it, when HasWeight is true; 0: none
 	Time     Window
 	Priority int
 
-	HasWeight bool
+	HasWeight bool `key:"-"`
 
 	Upstream string // a name in Config.Upstreams
-	Strip    Strip
+	Strip    Strip  `key:"strip_prefix"`
 	Rewrite  Rewrite
 	Timeouts Timeouts // complete
 	HTTP     RouteHTTP
-	Filters  []RouteFilter
+	Filters  []RouteFilter `key:"filter"`
 }
 
 // RouteHTTP is what a route may say apart from [http]; it is complete, with [http]'s values where the route is silent.
 type RouteHTTP struct {
 	Pos        Pos
 	Path       string
-	MaxBody    int64
-	BodyBuffer int64
+	MaxBody    int64 `unit:"bytes"`
+	BodyBuffer int64 `unit:"bytes"`
 }
 
 // Strip is what is taken off the front of the path before it goes upstream. The zero value takes nothing.
@@ -50,7 +51,20 @@ type Strip struct {
 	Segments int    // or so many segments
 }
 
-// Rewrite changes the path by a regular expression before it goes upstream. An empty Pattern changes nothing.
+// String gives the value as it is written; empty when nothing is taken.
+func (s Strip) String() string {
+	switch {
+	case s.Matched:
+		return "true"
+	case s.Prefix != "":
+		return strconv.Quote(s.Prefix)
+	case s.Segments > 0:
+		return strconv.Itoa(s.Segments)
+	}
+	return ""
+}
+
+// Rewrite changes the path by a regular expression before it goes upstream, after Strip. An empty Pattern changes nothing.
 type Rewrite struct {
 	Pos     Pos
 	Pattern string // Go's regexp (RE2)
@@ -112,7 +126,7 @@ func (b *binder) bindRoutes(key string, v Value, c *Config) {
 	for i, t := range b.tables(key, v) {
 		r := Route{Pos: t.Pos, Timeouts: defaultTimeouts()}
 		r.HTTP = RouteHTTP{Path: c.HTTP.Path, MaxBody: c.HTTP.MaxBody, BodyBuffer: c.HTTP.BodyBuffer}
-		path := b.label(key, i, t)
+		path := b.label(key, i, t, "name", "path", "path_prefix", "path_regex")
 		b.resolveUpstream(path, t, c, upstreams, &r)
 		target := r.Upstream
 		routeSection.bind(b, path, t, &r)
@@ -135,7 +149,7 @@ func (b *binder) resolveUpstream(path string, t *Table, c *Config, upstreams map
 		return
 	}
 	target, ok := v.V.(string)
-	if !ok {
+	if !ok || v.broken {
 		return
 	}
 	key := path + ".upstream"
@@ -187,6 +201,9 @@ func (b *binder) checkRoute(path string, t *Table, r *Route) {
 			r.Name = "/**"
 		}
 	}
+	for i, host := range r.Hosts {
+		r.Hosts[i] = strings.ToLower(host)
+	}
 	b.checkTimeouts(path+".timeouts", &r.Timeouts)
 	b.checkStrip(path, r)
 	b.checkRewrite(path, t, r)
@@ -227,8 +244,9 @@ func (b *binder) bindStrip(key string, v Value, r *Route) {
 // checkStrip refuses what never takes anything off.
 func (b *binder) checkStrip(path string, r *Route) {
 	key := path + ".strip_prefix"
-	if r.Strip.Matched && (r.Path.Kind == PathAny || r.Path.Kind == PathRegex) {
-		b.errs.Add(r.Strip.Pos, key, `true needs a path or path_prefix: write the prefix itself, such as "/api"`)
+	prefixed := r.Path.Kind == PathPrefix || r.Path.Kind == PathSegments && strings.Contains(r.Path.Text, "**")
+	if r.Strip.Matched && !prefixed {
+		b.errs.Add(r.Strip.Pos, key, `true needs a path with ** or a path_prefix: write the prefix itself, such as "/api"`)
 	}
 	if r.Strip.Prefix == "" || r.Path.Kind == PathAny || r.Path.Kind == PathRegex {
 		return
@@ -255,9 +273,6 @@ func (b *binder) checkRewrite(path string, t *Table, r *Route) {
 		return
 	}
 	key := path + ".rewrite"
-	if _, both := t.Get("strip_prefix"); both {
-		b.errs.Add(v.Pos, key, "stands beside strip_prefix: use one of them, the pattern can take a prefix off as well")
-	}
 	for _, part := range []string{"pattern", "to"} {
 		if !b.written(join(key, part)) {
 			b.errs.Add(v.Pos, key, `has no %s: write { pattern = "^/old/(.*)$", to = "/new/$1" }`, part)
@@ -307,10 +322,8 @@ func hostPattern(text string) string {
 	switch {
 	case text == "*" || text == "**":
 		return "takes every host: leave the key away"
-	case isHostName(name) && name == strings.ToLower(name):
-		return ""
 	case isHostName(name):
-		return fmt.Sprintf("hosts are matched in lower case: write %q", strings.ToLower(text))
+		return ""
 	case strings.Contains(text, ":"):
 		return fmt.Sprintf("%q has a port, which is not looked at: write the name alone", shorten(text))
 	}

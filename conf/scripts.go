@@ -1,6 +1,13 @@
 package conf
 
-import "time"
+import (
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/moongate/moongate/conf/source"
+)
 
 // Script is one Lua file. It is only text here: luaapi compiles and tries it.
 type Script struct {
@@ -13,19 +20,33 @@ type Script struct {
 type Scripts struct {
 	Pos         Pos
 	Dir         string        // resolved against the configuration file
-	VMs         int           // most VMs of a stage
+	VMs         int           `key:"vms"` // most VMs of a stage
 	Wait        time.Duration // for a free VM
 	Budget      time.Duration // Lua time of one function
 	MaxWaiting  int           // VMs that may wait in gw.http and gw.redis
-	MaxString   int64         // bytes
+	MaxString   int64         `unit:"bytes"` // bytes
 	RetireAfter int           // uses of one VM
 	Env         []string      // variables that gw.env may read
 
 	// EnvValues holds those of them that were set when the configuration was read.
-	EnvValues map[string]Secret
+	EnvValues map[string]Secret `key:"env_values"`
 	// Live holds the filters, Lib the modules that require reaches, both by name.
-	Live map[string]Script
-	Lib  map[string]Script
+	Live map[string]Script `key:"-"`
+	Lib  map[string]Script `key:"-"`
+
+	files source.Files
+}
+
+// ReadFile reads any file inside of the folder, for scripts that read data while they load; name is relative to it. It
+// may be called at once.
+func (s Scripts) ReadFile(name string) ([]byte, error) {
+	if !filepath.IsLocal(name) {
+		return nil, fmt.Errorf("%q is outside of the scripts folder", name)
+	}
+	if s.files == nil {
+		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+	}
+	return s.files.ReadFile(filepath.Join(s.Dir, name))
 }
 
 // Equal tells whether the settings are the same, wherever they stand, and the files say the same.

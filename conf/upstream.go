@@ -23,7 +23,7 @@ const (
 type Upstream struct {
 	Pos       Pos
 	Name      string // for an anonymous one its URL
-	Anonymous bool   // made for a route that names a URL
+	Anonymous bool   `key:"-"` // made for a route that names a URL
 	Balance   string // RoundRobin, Random or SmoothWeighted
 	Host      string // HostUpstream, HostClient or a fixed name
 	Endpoints []Endpoint
@@ -87,7 +87,7 @@ func (b *binder) bindUpstreams(key string, v Value, c *Config) {
 	for i, t := range b.tables(key, v) {
 		u := defaultUpstream()
 		u.Pos = t.Pos
-		path := b.label(key, i, t)
+		path := b.label(key, i, t, "name")
 		upstreamSection.bind(b, path, t, &u)
 		b.checkUpstream(path, &u)
 		if u.Name == "" {
@@ -102,12 +102,17 @@ func (b *binder) bindUpstreams(key string, v Value, c *Config) {
 	}
 }
 
-// label names an item of a list of tables by its name, or else by its number.
-func (b *binder) label(key string, i int, t *Table) string {
+// label gives an item of a list of tables its dotted key: by the first of some texts in it that name it, or else by its
+// number.
+func (b *binder) label(key string, i int, t *Table, naming ...string) string {
 	path := fmt.Sprintf("%s[%d]", key, i)
-	if v, ok := t.Get("name"); ok {
+	for _, word := range naming {
+		v, _ := t.Get(word)
 		if name, ok := v.V.(string); ok && name != "" && len(name) <= maxName {
-			path = join(key, name)
+			if named := join(key, name); !b.written(named) {
+				path = named
+			}
+			break
 		}
 	}
 	b.note(path, t.Pos)

@@ -21,6 +21,8 @@ type Value struct {
 	FromEnv bool
 	// Secret tells that the value must not be shown: by its key's name, or because it came from the environment.
 	Secret bool
+
+	broken bool // a reference in it could not be resolved, which was noted
 }
 
 // Table is an immutable table of settings that remembers the order and the place of its keys. The zero value and nil
@@ -108,15 +110,15 @@ func (t *Table) set(key string, v Value) {
 }
 
 // Text renders the value as TOML in one line; secrets are masked.
-func (v Value) Text() string {
-	if v.Secret {
+func (v Value) Text() string { return v.render(true) }
+
+// bare renders the value with its secrets, to compare it.
+func (v Value) bare() string { return v.render(false) }
+
+func (v Value) render(mask bool) string {
+	if v.Secret && mask {
 		return masked
 	}
-	return v.reveal()
-}
-
-// reveal renders a value; what is secret inside of it stays masked.
-func (v Value) reveal() string {
 	switch x := v.V.(type) {
 	case string:
 		return strconv.Quote(x)
@@ -125,20 +127,43 @@ func (v Value) reveal() string {
 	case []Value:
 		parts := make([]string, len(x))
 		for i := range x {
-			parts[i] = x[i].Text()
+			parts[i] = x[i].render(mask)
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	case *Table:
-		return x.Text()
+		return x.render(mask)
 	}
 	return fmt.Sprint(v.V)
 }
 
+// hides tells whether Text leaves anything out.
+func (v Value) hides() bool {
+	if v.Secret {
+		return true
+	}
+	switch x := v.V.(type) {
+	case []Value:
+		return slices.ContainsFunc(x, Value.hides)
+	case *Table:
+		for _, v := range x.All() {
+			if v.hides() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Text renders the table as an inline table of TOML; secrets are masked.
-func (t *Table) Text() string {
+func (t *Table) Text() string { return t.render(true) }
+
+func (t *Table) render(mask bool) string {
 	parts := make([]string, 0, t.Len())
 	for key, v := range t.All() {
-		parts = append(parts, key+" = "+v.Text())
+		parts = append(parts, key+" = "+v.render(mask))
+	}
+	if !mask {
+		slices.Sort(parts) // the order of keys says nothing
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }

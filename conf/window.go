@@ -6,37 +6,39 @@ import (
 	"time"
 )
 
-// Window is when a route is open. Its zero value is always.
+// Window is when a route is open: all that is set must hold. Its zero value is always open.
 type Window struct {
 	Pos    Pos
 	After  time.Time // zero: no beginning
 	Before time.Time // zero: no end
-	// From and To are times of day in Zone, as minutes since midnight; To may lie before From, over midnight. Both are
-	// 0 when the whole day is meant.
-	From, To int
-	Zone     string // an IANA name; "UTC" unless it was written
+	Daily  string    // "08:00-18:00"; "22:00-06:00" spans midnight; empty: the whole day
+	Zone   string    // IANA name of the zone of Daily; empty: UTC
 }
 
 // IsZero tells whether the window is always open.
 func (w Window) IsZero() bool {
-	return w.After.IsZero() && w.Before.IsZero() && w.From == 0 && w.To == 0
+	return w.After.IsZero() && w.Before.IsZero() && w.Daily == ""
+}
+
+// String gives the window in one line; empty when it is always open.
+func (w Window) String() string {
+	var parts []string
+	if !w.After.IsZero() {
+		parts = append(parts, "after "+w.After.Format(time.RFC3339))
+	}
+	if !w.Before.IsZero() {
+		parts = append(parts, "before "+w.Before.Format(time.RFC3339))
+	}
+	if w.Daily != "" {
+		parts = append(parts, strings.TrimSpace("daily "+w.Daily+" "+w.Zone))
+	}
+	return strings.Join(parts, " ")
 }
 
 var windowSection = section[Window]{
 	instant("after", func(w *Window) *time.Time { return &w.After }),
 	instant("before", func(w *Window) *time.Time { return &w.Before }),
-	custom("daily", func(b *binder, key string, v Value, w *Window) {
-		s, ok := b.text(key, v)
-		if !ok {
-			return
-		}
-		from, to, err := parseDaily(s)
-		if err != nil {
-			b.errs.Add(v.Pos, key, "%s", err)
-			return
-		}
-		w.From, w.To = from, to
-	}),
+	text("daily", func(w *Window) *string { return &w.Daily }, daily),
 	text("zone", func(w *Window) *string { return &w.Zone }, timeZone),
 }
 
@@ -59,28 +61,18 @@ func instant[T any](key string, at func(*T) *time.Time) field[T] {
 	}}
 }
 
-// parseDaily reads "08:00-18:00".
-func parseDaily(text string) (from, to int, err error) {
+// daily checks "08:00-18:00".
+func daily(text string) string {
 	begin, end, ok := strings.Cut(text, "-")
-	from, ok1 := minuteOfDay(begin)
-	to, ok2 := minuteOfDay(end)
+	from, err1 := time.Parse("15:04", begin)
+	to, err2 := time.Parse("15:04", end)
 	switch {
-	case !ok || !ok1 || !ok2:
-		return 0, 0, fmt.Errorf(`%q is no time of day: write "08:00-18:00"`, shorten(text))
-	case from == to || from == to%(24*60) && from == 0:
-		return 0, 0, fmt.Errorf("%q begins where it ends: leave the key away for the whole day", text)
+	case !ok || err1 != nil || err2 != nil || len(begin) != 5 || len(end) != 5:
+		return fmt.Sprintf(`%q is no time of day: write "08:00-18:00"`, shorten(text))
+	case from.Equal(to):
+		return fmt.Sprintf("%q begins where it ends: leave the key away for the whole day", text)
 	}
-	return from, to, nil
-}
-
-func minuteOfDay(text string) (int, bool) {
-	if text == "24:00" {
-		return 24 * 60, true
-	}
-	if t, err := time.Parse("15:04", text); err == nil && len(text) == 5 {
-		return t.Hour()*60 + t.Minute(), true
-	}
-	return 0, false
+	return ""
 }
 
 func timeZone(text string) string {
@@ -96,8 +88,5 @@ func (b *binder) checkWindow(key string, w *Window) {
 	}
 	if b.written(key+".zone") && !b.written(key+".daily") {
 		b.errs.Add(b.pos[key+".zone"], key+".zone", "only counts for daily: write daily as well or take it away")
-	}
-	if w.Zone == "" {
-		w.Zone = "UTC"
 	}
 }

@@ -28,6 +28,9 @@ func Take(files Files) *Snapshot {
 	}
 }
 
+// Files returns what the snapshot is taken of.
+func (s *Snapshot) Files() Files { return s.files }
+
 // ReadFile returns the file's text as of the first call for that name. The caller must not change it.
 func (s *Snapshot) ReadFile(name string) ([]byte, error) {
 	if text, ok := s.texts[name]; ok {
