@@ -234,6 +234,13 @@ func (v *VM) tidy(err error) error {
 	return err
 }
 
+// Print hands text to Options.Print.
+func (v *VM) Print(text string) {
+	if v.base.options.Print != nil {
+		v.base.options.Print(v, text)
+	}
+}
+
 // Random is the VM's own source of random numbers. Seeding it lasts until the end of the call.
 func (v *VM) Random() *rand.Rand {
 	if v.random == nil {
