@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/moongate/moongate/conf"
+)
+
+// adminPatience is how long a gateway may take to say what became of a reload.
+const adminPatience = 70 * time.Second
+
+// defaultAdmin is where a gateway's admin listener is unless its configuration says otherwise.
+const defaultAdmin = "127.0.0.1:9180"
+
+// door is where the admin listener of a running gateway is.
+type door struct {
+	address string
+	token   string
+	guess   error // why the address is only the default one
+}
+
+// adminDoor finds the admin listener: at the address that was given, else where the configuration says.
+func adminDoor(file, address string) door {
+	d := door{address: address, token: os.Getenv("MOONGATE_ADMIN_TOKEN")}
+	if d.address != "" && d.token != "" {
+		return d
+	}
+	c, err := conf.Load(file, conf.Options{})
+	if err != nil {
+		if d.address == "" {
+			d.address, d.guess = defaultAdmin, err
+		}
+		return d
+	}
+	if d.address == "" {
+		d.address = c.Admin.Address
+	}
+	if d.token == "" {
+		d.token = string(c.Admin.Token)
+	}
+	return d
+}
+
+// refusal is what the admin listener says when it will not listen.
+type refusal struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+// ask posts to a path and decodes the answer. An answer that is no answer of this path is an error.
+func (d door) ask(path string, answer any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), adminPatience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+d.address+path, nil)
+	if err != nil {
+		return usagef("--admin wants host:port, not %q", d.address)
+	}
+	if d.token != "" {
+		r.Header.Set("Authorization", "Bearer "+d.token)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return d.silence(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<20))
+	if err != nil {
+		return err
+	}
+	var no refusal
+	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusUnprocessableEntity && json.Unmarshal(body, &no) == nil && no.Message != "" {
+		return fmt.Errorf("%s answers %s: %s", d.address, resp.Status, no.Message)
+	}
+	if err := json.Unmarshal(body, answer); err != nil {
+		return fmt.Errorf("%s is no admin listener of moongate: it answers %s", d.address, resp.Status)
+	}
+	return nil
+}
+
+func (d door) silence(err error) error {
+	if d.guess == nil {
+		return fmt.Errorf("no gateway answers: %w", err)
+	}
+	return fmt.Errorf("no gateway answers: %w\nthe address is a guess, because the configuration cannot be read:\n%w", err, d.guess)
+}
+
+// printLines prints one text a line.
+func printLines(out io.Writer, prefix string, lines []string) {
+	for _, line := range lines {
+		fmt.Fprintln(out, prefix+line)
+	}
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// patience is how long a script waits for what must come.
+const patience = 5 * time.Second
+
+// world is what one script has started and seen. The script's goroutine owns it.
+type world struct {
+	gateway   *process
+	upstreams map[string]*stub
+	come      chan []answer // answers of a question in the background
+	answers   []answer
+	series    []string // of /metrics, as remembered
+	load      *load
+}
+
+type worldKey struct{}
+
+func newWorld(*testscript.Env) *world { return &world{upstreams: map[string]*stub{}} }
+
+func worldOf(ts *testscript.TestScript) *world { return ts.Value(worldKey{}).(*world) }
+
+// end stops whatever the script left running.
+func (w *world) end() {
+	if w.load != nil {
+		w.load.stop()
+	}
+	if w.gateway != nil {
+		w.gateway.kill()
+	}
+	for _, u := range w.upstreams {
+		u.server.Close()
+	}
+}
+
+// stub is an upstream that a script started.
+type stub struct {
+	server *httptest.Server
+	hits   atomic.Int64
+}
+
+func upstreamCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: upstream NAME [status=N] [delay=D]")
+	}
+	status, delay := http.StatusOK, time.Duration(0)
+	for _, arg := range args[1:] {
+		key, value, _ := strings.Cut(arg, "=")
+		var err error
+		switch key {
+		case "status":
+			status, err = strconv.Atoi(value)
+		case "delay":
+			delay, err = time.ParseDuration(value)
+		default:
+			err = fmt.Errorf("unknown setting %q", key)
+		}
+		ts.Check(err)
+	}
+	w, name := worldOf(ts), args[0]
+	u := newStub(name, status, delay)
+	w.upstreams[name] = u
+	ts.Setenv(name, u.server.URL)
+	ts.Setenv(name+"_PORT", strconv.Itoa(u.server.Listener.Addr().(*net.TCPAddr).Port))
+}
+
+func newStub(name string, status int, delay time.Duration) *stub {
+	u := &stub{}
+	u.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		u.hits.Add(1)
+		if delay > 0 {
+			select {
+			case <-time.After(delay):
+			case <-r.Context().Done():
+				return
+			}
+		}
+		if status != http.StatusOK {
+			w.WriteHeader(status)
+			return
+		}
+		echo(name, r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr).Port).ServeHTTP(w, r)
+	}))
+	return u
+}
+
+func hitsCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: hits NAME N")
+	}
+	u := worldOf(ts).upstreams[args[0]]
+	if u == nil {
+		ts.Fatalf("there is no upstream %s", args[0])
+	}
+	want, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	until(func() bool { return u.hits.Load() >= want })
+	if got := u.hits.Load(); got != want {
+		ts.Fatalf("upstream %s got %d requests, want %d", args[0], got, want)
+	}
+}
+
+// until asks again and again whether something has come, for as long as patience lasts.
+func until(done func() bool) bool {
+	for deadline := time.Now().Add(patience); !done(); {
+		if time.Now().After(deadline) {
+			return false
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	return true
+}
+
+// nextBase hands each script of this process its own block of ports; the process id keeps two processes apart.
+var nextBase atomic.Int64
+
+func demoCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: demo")
+	}
+	base, err := freeBlock()
+	ts.Check(err)
+	ts.Setenv("DEMO_PORT", strconv.Itoa(base))
+}
+
+// freeBlock finds a base whose demo ports are free, below the range from which the system hands out ports.
+func freeBlock() (int, error) {
+	for range 100 {
+		n := nextBase.Add(1) + int64(pid()*7)
+		base := 11000 + int(n%90)*100
+		if blockIsFree(base) {
+			return base, nil
+		}
+	}
+	return 0, fmt.Errorf("no block of free ports between 11000 and 20000")
+}
+
+func blockIsFree(base int) bool {
+	for _, offset := range []int{1, 2, 3, 11, 12, 21, 31, 41, 51} {
+		ln, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(base+offset)))
+		if err != nil {
+			return false
+		}
+		ln.Close()
+	}
+	return true
+}
+
+// transcript is what a program has printed so far. It is safe for concurrent use.
+type transcript struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	grown chan struct{} // closed and replaced at every write
+}
+
+func newTranscript() *transcript { return &transcript{grown: make(chan struct{})} }
+
+func (t *transcript) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	close(t.grown)
+	t.grown = make(chan struct{})
+	return t.text.Write(p)
+}
+
+func (t *transcript) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.String()
+}
+
+// await waits until enough accepts the text, ctx ends or the program has ended.
+func (t *transcript) await(ctx context.Context, ended <-chan struct{}, enough func(text string) bool) bool {
+	for {
+		t.mu.Lock()
+		text, grown := t.text.String(), t.grown
+		t.mu.Unlock()
+		if enough(text) {
+			return true
+		}
+		select {
+		case <-grown:
+		case <-ended:
+			return enough(t.String())
+		case <-ctx.Done():
+			return enough(t.String())
+		}
+	}
+}
+
+func pattern(ts *testscript.TestScript, text string) *regexp.Regexp {
+	re, err := regexp.Compile("(?m)" + text)
+	ts.Check(err)
+	return re
+}
