@@ -1,12 +1,9 @@
 package limit_test
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,7 +14,8 @@ import (
 // clock is a clock that tests move by hand.
 type clock struct{ now atomic.Int64 }
 
-func (c *clock) read() time.Duration     { return time.Duration(c.now.Load()) }
+func (c *clock) read() time.Duration { return time.Duration(c.now.Load()) }
+
 func (c *clock) forward(d time.Duration) { c.now.Add(int64(d)) }
 
 func bucket(t testing.TB, o limit.Options) *limit.TokenBucket {
@@ -30,82 +28,6 @@ func bucket(t testing.TB, o limit.Options) *limit.TokenBucket {
 }
 
 func rate(count int64, per time.Duration) limit.Rate { return limit.Rate{Count: count, Per: per} }
-
-func TestConcurrentTakesGrantExactlyTheBurst(t *testing.T) {
-	for round := range 20 {
-		b := bucket(t, limit.Options{Rate: rate(1, time.Hour), Burst: 100})
-		var granted atomic.Int64
-		var workers, growth sync.WaitGroup
-		stop := make(chan struct{})
-		growth.Go(func() { // other keys make every shard grow meanwhile
-			for i := 0; ; i++ {
-				select {
-				case <-stop:
-					return
-				default:
-					b.Take(strconv.Itoa(i), 1)
-				}
-				if i%5000 == 0 {
-					b.Sweep()
-				}
-			}
-		})
-		for range 50 {
-			workers.Go(func() {
-				for range 20 {
-					if b.Take("shared", 1).OK {
-						granted.Add(1)
-					}
-				}
-			})
-		}
-		workers.Wait()
-		close(stop)
-		growth.Wait()
-		if granted.Load() != 100 {
-			t.Fatalf("round %d: granted %d, want 100", round, granted.Load())
-		}
-	}
-}
-
-func TestExactlyAsManyTakersAsTokensAllPass(t *testing.T) {
-	for round := range 200 {
-		b := bucket(t, limit.Options{Rate: rate(1, time.Hour), Burst: 64})
-		var refused atomic.Int64
-		var workers sync.WaitGroup
-		for range 16 {
-			workers.Go(func() {
-				for range 4 {
-					if !b.Take("shared", 1).OK {
-						refused.Add(1)
-					}
-				}
-			})
-		}
-		workers.Wait()
-		if refused.Load() != 0 {
-			t.Fatalf("round %d: %d refused although there were tokens for all", round, refused.Load())
-		}
-	}
-}
-
-func TestTakerWithAnOldMomentIsNotRefused(t *testing.T) {
-	moments := []time.Duration{0, 0, 0, 100, 100, 50, 100}
-	b := bucket(t, limit.Options{Rate: rate(1, time.Second), Burst: 2, Clock: func() time.Duration {
-		now := moments[0]
-		if len(moments) > 1 {
-			moments = moments[1:]
-		}
-		return now
-	}})
-	b.Take("key", 1) // 0
-	for len(moments) > 3 {
-		b.Take("other", 0)
-	}
-	if d := b.Take("key", 1); !d.OK {
-		t.Errorf("refused: %+v", d)
-	}
-}
 
 func TestBurstPassesAtOnceThenOneEachInterval(t *testing.T) {
 	c := new(clock)
@@ -251,78 +173,6 @@ func TestBehavesLikeAPlainBucket(t *testing.T) {
 	}
 }
 
-func TestFullBucketsAreForgottenAndOthersKept(t *testing.T) {
-	c := new(clock)
-	b := bucket(t, limit.Options{Rate: rate(1, time.Second), Burst: 1, Clock: c.read})
-	b.Take("slow", 1)
-	for i := range 100000 {
-		b.Take(strconv.Itoa(i), 1)
-		if i%10 == 0 {
-			c.forward(time.Microsecond)
-		}
-	}
-	if b.Take("slow", 1).OK {
-		t.Error("growth forgot a bucket that was not full")
-	}
-	c.forward(time.Second)
-	b.Sweep()
-	if n := b.Len(); n != 0 {
-		t.Errorf("%d full buckets kept", n)
-	}
-	if !b.Take("slow", 1).OK {
-		t.Error("refused although full again")
-	}
-}
-
-func TestCeilingBoundsMemoryAndOverflowHoldsTheLimit(t *testing.T) {
-	c := new(clock)
-	const ceiling, burst = 6400, 3
-	b := bucket(t, limit.Options{Rate: rate(1, time.Minute), Burst: burst, Ceiling: ceiling, Clock: c.read})
-	b.Take("early", burst)
-	granted := 0
-	for i := range 20 * ceiling {
-		if b.Take(strconv.Itoa(i), burst).OK {
-			granted++
-		}
-	}
-	if n := b.Len(); n > ceiling {
-		t.Errorf("%d buckets, want at most %d", n, ceiling)
-	}
-	if granted > ceiling+64 { // one shared bucket a shard
-		t.Errorf("granted %d of %d keys, want at most %d", granted, 20*ceiling, ceiling+64)
-	}
-	if b.Overflowed() == 0 {
-		t.Error("overflow is not visible")
-	}
-	if b.Take("early", 1).OK {
-		t.Error("a bucket was forgotten before it was full")
-	}
-	c.forward(time.Hour)
-	for i := range 1000 {
-		if key := "late" + strconv.Itoa(i); !b.Take(key, burst).OK || b.Take(key, 1).OK {
-			t.Fatalf("%s: want a bucket of its own after the flood", key)
-		}
-	}
-}
-
-func TestKeyLeavingTheOverflowGetsNoSecondBurst(t *testing.T) {
-	c := new(clock)
-	b := bucket(t, limit.Options{Rate: rate(1, time.Minute), Burst: 2, Ceiling: 1, Clock: c.read})
-	for i := range 1000 { // one bucket a shard
-		b.Take(strconv.Itoa(i), 1)
-	}
-	c.forward(59 * time.Second)
-	if !b.Take("key", 1).OK && b.Take("key", 1).RetryAfter > 61*time.Second {
-		t.Fatal("overflow owes more than its burst")
-	}
-	for b.Take("key", 1).OK {
-	}
-	c.forward(2 * time.Second) // the shards' own buckets are full again and make room
-	if d := b.Take("key", 2); d.OK {
-		t.Errorf("two at once for a key that had just emptied its shared bucket: %+v", d)
-	}
-}
-
 func TestSetAppliesAtOnceAndRefillsNothing(t *testing.T) {
 	c := new(clock)
 	b := bucket(t, limit.Options{Rate: rate(3, time.Minute), Burst: 3, Clock: c.read})
@@ -360,30 +210,6 @@ func TestSetAppliesAtOnceAndRefillsNothing(t *testing.T) {
 	}
 }
 
-func TestSetUnderLoadNeverOversells(t *testing.T) {
-	b := bucket(t, limit.Options{Rate: rate(1, time.Hour), Burst: 1000})
-	var granted atomic.Int64
-	var workers sync.WaitGroup
-	for range 4 {
-		workers.Go(func() {
-			for range 2000 {
-				if b.Take("shared", 1).OK {
-					granted.Add(1)
-				}
-			}
-		})
-	}
-	for i := range 200 {
-		if err := b.Set(rate(int64(1+i%2), time.Hour), 1000); err != nil {
-			t.Fatal(err)
-		}
-	}
-	workers.Wait()
-	if granted.Load() != 1000 {
-		t.Errorf("granted %d, want 1000", granted.Load())
-	}
-}
-
 func TestImpossibleSettingsAreRefused(t *testing.T) {
 	tests := []struct {
 		rate  limit.Rate
@@ -412,14 +238,6 @@ func TestImpossibleSettingsAreRefused(t *testing.T) {
 	}
 }
 
-func TestTakeDoesNotAllocate(t *testing.T) {
-	b := bucket(t, limit.Options{Rate: rate(1, time.Hour), Burst: 10})
-	b.Take("key", 1)
-	if n := testing.AllocsPerRun(1000, func() { b.Take("key", 1) }); n != 0 {
-		t.Errorf("%v allocations a take", n)
-	}
-}
-
 func TestRefusalsAreCounted(t *testing.T) {
 	b := bucket(t, limit.Options{Rate: rate(1, time.Hour), Burst: 2})
 	for range 5 {
@@ -429,52 +247,4 @@ func TestRefusalsAreCounted(t *testing.T) {
 	if n := b.Refused(); n != 4 {
 		t.Errorf("%d refusals counted, want 4", n)
 	}
-}
-
-func BenchmarkTakeHotKey(b *testing.B) {
-	l := bucket(b, limit.Options{Rate: rate(1000000, time.Second), Burst: 1 << 30})
-	b.ReportAllocs()
-	for b.Loop() {
-		l.Take("203.0.113.7", 1)
-	}
-}
-
-func BenchmarkTakeHotKeyRefused(b *testing.B) {
-	l := bucket(b, limit.Options{Rate: rate(1, time.Hour), Burst: 1})
-	b.ReportAllocs()
-	for b.Loop() {
-		l.Take("203.0.113.7", 1)
-	}
-}
-
-func BenchmarkTakeHotKeyParallel(b *testing.B) {
-	l := bucket(b, limit.Options{Rate: rate(1000000, time.Second), Burst: 1 << 30})
-	b.ReportAllocs()
-	b.RunParallel(func(p *testing.PB) {
-		for p.Next() {
-			l.Take("203.0.113.7", 1)
-		}
-	})
-}
-
-func BenchmarkTakeMillionKeys(b *testing.B) {
-	const n = 1 << 20
-	keys := make([]string, n)
-	for i := range keys {
-		keys[i] = fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255)
-	}
-	l := bucket(b, limit.Options{Rate: rate(1, time.Hour), Burst: 1000, Ceiling: 2 * n})
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	for _, key := range keys {
-		l.Take(key, 1)
-	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ { // in order: a request's key has just been read, its bucket lies anywhere
-		l.Take(keys[i%n], 1)
-	}
-	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/n, "B/key")
 }
