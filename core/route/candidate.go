@@ -36,13 +36,16 @@ type member struct {
 	upTo  uint64  // weights up to and with this one
 }
 
-// list holds the candidates of one place in the order in which they are tried.
-type list []*candidate
+// place holds the candidates of one place of a tree in the order in which they are tried.
+type place struct {
+	sole *core.Route // the first one's route when it asks for nothing more; saves the look at the rest
+	list []*candidate
+}
 
-// add puts a candidate into the list. A candidate that asks for the same becomes one group with it; clash is the index of the rule
+// add puts a candidate into the place. A candidate that asks for the same becomes one group with it; clash is the index of the rule
 // that makes that impossible, -1 when it is none.
-func (l *list) add(c *candidate) (clash int) {
-	for _, o := range *l {
+func (p *place) add(c *candidate) (clash int) {
+	for _, o := range p.list {
 		if o.sign != c.sign || o.priority != c.priority {
 			continue
 		}
@@ -57,16 +60,24 @@ func (l *list) add(c *candidate) (clash int) {
 	}
 	own := *c // a rule with several hosts joins a group at each by itself
 	own.members = slices.Clone(c.members)
-	*l = append(*l, &own)
+	p.list = append(p.list, &own)
 	return -1
 }
 
-// sort brings the list into order.
-func (l list) sort() {
-	slices.SortFunc(l, func(a, b *candidate) int {
+// finish brings the place into order.
+func (p *place) finish() {
+	slices.SortFunc(p.list, func(a, b *candidate) int {
 		return cmp.Or(a.path.compare(b.path), b.count-a.count, cmp.Compare(b.priority, a.priority), b.method-a.method,
 			b.headers-a.headers, b.queries-a.queries, a.index-b.index)
 	})
+	if len(p.list) > 0 && p.list[0].simple() {
+		p.sole = p.list[0].members[0].route
+	}
+}
+
+// simple tells whether the candidate takes every request that comes to its place, and has nothing to keep of it.
+func (c *candidate) simple() bool {
+	return c.re == nil && c.deep == nil && c.tests == nil && c.body == nil && !c.weighted && c.members[0].names == nil
 }
 
 // pick chooses a member by its weight. Not all of them are 0.

@@ -11,72 +11,116 @@ type search struct {
 	found   *core.Route
 }
 
+// maxChain is how many literal segments deep the short way goes.
+const maxChain = 16
+
 // tree looks through one host's rules in the order of their paths.
 func (s *search) tree(t *tree) bool {
-	if len(t.exact) > 0 {
-		if l := t.exact[string(s.view)]; l != nil && s.take(*l) {
-			return true
-		}
+	if len(s.view) == 0 || s.view[0] != '/' {
+		return s.take(&t.regexps) || s.take(&t.root.rest)
 	}
-	rooted := len(s.view) > 0 && s.view[0] == '/'
-	if rooted {
-		tail := s.view[1:]
-		if t.root.fixed && s.fixed(&t.root, tail) || t.root.open && s.under(&t.root, tail) {
-			return true
-		}
-	}
-	return s.take(t.regexps) || rooted && s.take(t.root.deep) || s.take(t.root.rest)
+	return s.paths(&t.root) || s.take(&t.regexps) || s.take(&t.root.deep) || s.take(&t.root.rest)
 }
 
-// fixed looks for a pattern that has as many segments as the path. tail is what follows the slash, nil at the end.
-func (s *search) fixed(n *node, tail []byte) bool {
-	if tail == nil {
-		return s.take(n.end)
+// paths looks for exact paths, patterns and prefixes. It goes down the literals once; where no other way branches off, the
+// prefixes are those that it passed.
+func (s *search) paths(root *node) bool {
+	var chain [maxChain]*node
+	n, at, depth, branches := root, 1, 0, false
+	for {
+		branches = branches || n.named != nil || n.single != nil || depth == maxChain
+		if depth < maxChain {
+			chain[depth] = n
+		}
+		if at > len(s.view) {
+			break
+		}
+		end, hash := nextSegment(s.view, at)
+		child := n.literals.find(hash, s.view[at:end])
+		if child == nil {
+			break
+		}
+		n, at = child, end+1
+		depth++
 	}
-	segment, tail := cutSegment(tail)
-	if c := n.literals[string(segment)]; c != nil && c.fixed && s.fixed(c, tail) {
+	whole := at > len(s.view)
+	if whole && s.take(&n.exact) {
 		return true
 	}
-	if len(segment) == 0 {
+	if branches {
+		return root.fixed && s.fixed(root, 1) || root.open && s.under(root, 1)
+	}
+	for ; depth > 0; depth-- {
+		if n := chain[depth]; n.open && s.own(n, !whole) {
+			return true
+		}
+		whole = false
+	}
+	return false
+}
+
+// fixed looks for a pattern of as many segments as the path has. at is where the next one starts, behind the path when there is none.
+func (s *search) fixed(n *node, at int) bool {
+	if at > len(s.view) {
+		return s.take(&n.end)
+	}
+	end, hash := nextSegment(s.view, at)
+	if c := n.literals.find(hash, s.view[at:end]); c != nil && c.fixed && s.fixed(c, end+1) {
+		return true
+	}
+	if end == at {
 		return false
 	}
-	return n.named != nil && n.named.fixed && s.fixed(n.named, tail) ||
-		n.single != nil && n.single.fixed && s.fixed(n.single, tail)
+	return n.named != nil && n.named.fixed && s.fixed(n.named, end+1) ||
+		n.single != nil && n.single.fixed && s.fixed(n.single, end+1)
 }
 
 // open looks for a pattern that ends with any number of segments, the one that keeps longest to single segments first.
-func (s *search) open(n *node, tail []byte) bool {
-	return tail != nil && s.under(n, tail) || s.take(n.deep) || tail != nil && s.take(n.below) || s.take(n.rest)
+func (s *search) open(n *node, at int) bool {
+	more := at <= len(s.view)
+	return more && s.under(n, at) || s.own(n, more)
 }
 
-// under is open without the patterns of the node itself.
-func (s *search) under(n *node, tail []byte) bool {
-	segment, tail := cutSegment(tail)
-	if c := n.literals[string(segment)]; c != nil && c.open && s.open(c, tail) {
+// under looks for the open patterns that go on behind a node.
+func (s *search) under(n *node, at int) bool {
+	end, hash := nextSegment(s.view, at)
+	if c := n.literals.find(hash, s.view[at:end]); c != nil && c.open && s.open(c, end+1) {
 		return true
 	}
-	if len(segment) == 0 {
+	if end == at {
 		return false
 	}
-	return n.named != nil && n.named.open && s.open(n.named, tail) ||
-		n.single != nil && n.single.open && s.open(n.single, tail)
+	return n.named != nil && n.named.open && s.open(n.named, end+1) ||
+		n.single != nil && n.single.open && s.open(n.single, end+1)
 }
 
-// take gives the request to the first candidate that accepts it.
-func (s *search) take(l list) bool {
-	for _, c := range l {
-		if !s.accepts(c) {
-			if s.content.err != nil {
-				return true
-			}
-			continue
-		}
-		m := c.pick(s.random)
-		s.found = m.route
-		if m.names != nil {
-			m.names.match(s.view, s.x.Request.Path, &s.x.Request.Params)
-		}
+// own looks for the open patterns that branch off at a node; more says that the path has further segments.
+func (s *search) own(n *node, more bool) bool {
+	return s.take(&n.deep) || more && s.take(&n.below) || s.take(&n.rest)
+}
+
+// take gives the request to the first candidate of a place that accepts it.
+func (s *search) take(p *place) bool {
+	if p.sole != nil {
+		s.found = p.sole
 		return true
+	}
+	return len(p.list) > 0 && s.takeFirst(p.list)
+}
+
+func (s *search) takeFirst(list []*candidate) bool {
+	for _, c := range list {
+		if s.accepts(c) {
+			m := c.pick(s.random)
+			s.found = m.route
+			if m.names != nil {
+				m.names.match(s.view, s.x.Request.Path, &s.x.Request.Params)
+			}
+			return true
+		}
+		if s.content.err != nil {
+			return true
+		}
 	}
 	return false
 }

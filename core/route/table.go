@@ -48,7 +48,7 @@ func NewWith(rules []Rule, opts Options) (*Table, error) {
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
 	}
-	t.sort()
+	t.finish()
 	return t, nil
 }
 
@@ -75,7 +75,7 @@ func (t *Table) add(index int, rules []Rule, opts *Options) error {
 		}
 	}
 	for _, tree := range trees {
-		if other := tree.place(c).add(c); other >= 0 {
+		if other := tree.at(c).add(c); other >= 0 {
 			return &Error{Rule: index, Name: r.Route.Name, Other: other, Want: fmt.Sprintf("takes the same requests as route %s; "+
 				"change a predicate or the priority of one, or give both a weight", strconv.Quote(rules[other].Route.Name))}
 		}
@@ -83,13 +83,13 @@ func (t *Table) add(index int, rules []Rule, opts *Options) error {
 	return nil
 }
 
-func (t *Table) sort() {
-	t.any.sort()
+func (t *Table) finish() {
+	t.any.finish()
 	for _, tree := range t.hosts.exact {
-		tree.sort()
+		tree.finish()
 	}
 	for _, tree := range t.hosts.suffix {
-		tree.sort()
+		tree.finish()
 	}
 }
 

@@ -1,39 +1,39 @@
 package route
 
+import "slices"
+
 // tree holds the rules of one host by their paths.
 type tree struct {
-	exact   map[string]*list // by the whole path
-	root    node             // patterns
-	regexps list
+	root    node
+	regexps place
 }
 
-// node is where the patterns stand that begin with the same segments.
+// node is where the paths stand that begin with the same segments.
 type node struct {
-	literals map[string]*node
+	text     string // the literal that leads here
+	literals children
 	named    *node
 	single   *node
 
-	end   list // patterns of as many segments
-	deep  list // ** with something behind it
-	below list // prefixes that end with a slash
-	rest  list // ** at the end
-
-	fixed bool // here or further down are patterns of a fixed number of segments
+	fixed bool // here or further down are patterns of a fixed number of segments, not all literal
 	open  bool // and such of any number
+
+	exact place // paths that end here, all literal
+	rest  place // ** at the end
+	below place // prefixes that end with a slash
+	end   place // patterns of as many segments
+	deep  place // ** with something behind it
 }
 
-// place finds the list for a candidate, making the way to it.
-func (t *tree) place(c *candidate) *list {
+// at finds the place for a candidate, making the way to it.
+func (t *tree) at(c *candidate) *place {
 	p := c.path
-	switch {
-	case c.re != nil:
+	if c.re != nil {
 		return &t.regexps
-	case p.exact():
-		return t.placeExact(p.String())
 	}
-	n, lead := &t.root, p.lead()
+	n, lead, exact := &t.root, p.lead(), p.exact()
 	for i := 0; ; i++ {
-		n.fixed = n.fixed || lead == len(p)
+		n.fixed = n.fixed || lead == len(p) && !exact
 		n.open = n.open || lead < len(p)
 		if i == lead {
 			break
@@ -41,6 +41,8 @@ func (t *tree) place(c *candidate) *list {
 		n = n.child(&p[i])
 	}
 	switch {
+	case exact:
+		return &n.exact
 	case lead == len(p):
 		return &n.end
 	case p[lead].part == below:
@@ -51,28 +53,12 @@ func (t *tree) place(c *candidate) *list {
 	return &n.rest
 }
 
-func (t *tree) placeExact(path string) *list {
-	if t.exact == nil {
-		t.exact = map[string]*list{}
-	}
-	if t.exact[path] == nil {
-		t.exact[path] = new(list)
-	}
-	return t.exact[path]
-}
-
 // child is the node behind an element, made if there is none.
 func (n *node) child(e *element) *node {
 	at := &n.named
 	switch e.part {
 	case literal:
-		if n.literals == nil {
-			n.literals = map[string]*node{}
-		}
-		if n.literals[e.text] == nil {
-			n.literals[e.text] = &node{}
-		}
-		return n.literals[e.text]
+		return n.literals.make(e.text)
 	case single:
 		at = &n.single
 	}
@@ -82,25 +68,90 @@ func (n *node) child(e *element) *node {
 	return *at
 }
 
-// sort brings all lists into order, when the tree is complete.
-func (t *tree) sort() {
-	for _, l := range t.exact {
-		l.sort()
-	}
-	t.regexps.sort()
-	t.root.sort()
+// finish brings all places into order, when the tree is complete.
+func (t *tree) finish() {
+	t.regexps.finish()
+	t.root.finish()
 }
 
-func (n *node) sort() {
+func (n *node) finish() {
 	if n == nil {
 		return
 	}
-	for _, l := range []list{n.end, n.deep, n.below, n.rest} {
-		l.sort()
+	for _, p := range []*place{&n.exact, &n.rest, &n.below, &n.end, &n.deep} {
+		p.finish()
 	}
-	for _, child := range n.literals {
-		child.sort()
+	for _, s := range n.literals.slots {
+		s.node.finish()
 	}
-	n.named.sort()
-	n.single.sort()
+	n.named.finish()
+	n.single.finish()
+}
+
+// children is a hash table of nodes by their literals, with open addressing and at least half of its slots empty. It beats a map
+// because the hash is a by-product of finding the segment's end (BenchmarkMatch).
+type children struct {
+	slots []slot
+	count int
+}
+
+type slot struct {
+	hash uint32
+	node *node
+}
+
+// find returns nil when there is no such child. hash is the segment's.
+func (c *children) find(hash uint32, segment []byte) *node {
+	if len(c.slots) == 0 {
+		return nil
+	}
+	mask := uint32(len(c.slots) - 1)
+	for i := hash & mask; ; i = (i + 1) & mask {
+		s := &c.slots[i]
+		if s.node == nil {
+			return nil
+		}
+		if s.hash == hash && s.node.text == string(segment) {
+			return s.node
+		}
+	}
+}
+
+// make finds the child of that literal, adding it if there is none.
+func (c *children) make(text string) *node {
+	_, hash := nextSegment([]byte(text), 0)
+	if n := c.find(hash, []byte(text)); n != nil {
+		return n
+	}
+	n := &node{text: text}
+	if c.count++; 2*c.count > len(c.slots) {
+		old := slices.Clone(c.slots)
+		c.slots = make([]slot, max(4, 2*len(old)))
+		for _, s := range old {
+			if s.node != nil {
+				c.put(s)
+			}
+		}
+	}
+	c.put(slot{hash, n})
+	return n
+}
+
+func (c *children) put(s slot) {
+	mask := uint32(len(c.slots) - 1)
+	i := s.hash & mask
+	for c.slots[i].node != nil {
+		i = (i + 1) & mask
+	}
+	c.slots[i] = s
+}
+
+// nextSegment finds the end of the segment that starts at an offset, and its hash. Keys come from the configuration alone, so that the
+// hash need not withstand an attacker: a request can make no more than one probe sequence of it.
+func nextSegment(path []byte, at int) (end int, hash uint32) {
+	h := uint64(0)
+	for ; at < len(path) && path[at] != '/'; at++ {
+		h = (h<<7 | h>>57) ^ uint64(path[at])
+	}
+	return at, uint32(h * 0x9e3779b97f4a7c15 >> 32)
 }
