@@ -28,7 +28,8 @@ type Exchange struct {
 
 	Lifeline Lifeline
 
-	ids [64]byte
+	ids     [64]byte
+	scratch []byte
 }
 
 // Request is the client's request as it stands: header, path and query are what filters made of them.
@@ -120,6 +121,9 @@ func (x *Exchange) Reset() {
 	x.Upstream, x.HashKey, x.User = "", "", ""
 	x.RequestID, x.TraceID = nil, nil
 	x.Turn, x.Times = 0, Times{}
+	if cap(x.scratch) > 8<<10 {
+		x.scratch = nil
+	}
 	x.Lifeline.reset()
 }
 
@@ -143,4 +147,13 @@ func hex128(dst []byte) []byte {
 		}
 	}
 	return dst
+}
+
+// Scratch lends memory that lives as long as the exchange's current request. It is lent once a request: each call takes back what the
+// one before lent.
+func (x *Exchange) Scratch(size int) []byte {
+	if cap(x.scratch) < size {
+		x.scratch = make([]byte, 0, max(size, 512))
+	}
+	return x.scratch[:0]
 }

@@ -1,0 +1,76 @@
+// Package gateway is the whole: it takes each exchange through match, stages, upstream and answer, and swaps one generation for the next.
+// It answers one question: what happens to a request?
+//
+// serve.go is one request's way, on one screen. fail.go is the only place where a breakage becomes an answer. build.go turns a configuration
+// into a [Generation]; reload.go puts it in the place of the one before. What a script is, the gateway does not know: whoever joins
+// the parts hands it a [PipelineBuilder].
+package gateway
+
+import (
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/moongate/moongate/conf"
+	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/server"
+)
+
+// Options are what a gateway is made of. All fields but Pipeline are required.
+type Options struct {
+	Load     func() (*conf.Config, error) // reads the configuration and its scripts as one snapshot
+	Pipeline PipelineBuilder              // nil: no filters
+	Log      *slog.Logger
+	Access   *AccessLog
+
+	// Prepare lets whoever joins the parts change what it keeps itself (the admin listener, the logs) together with the generation: it
+	// makes ready what can fail and returns what makes it so. nil: nothing.
+	Prepare func(*Generation) (commit func(), err error)
+}
+
+// PipelineBuilder makes the filters of a generation. services are the generation's own; routes have their ids. Errors name places
+// in the configuration or in scripts.
+type PipelineBuilder func(c *conf.Config, routes []*core.Route, services core.Services) (Built, error)
+
+// Built is a pipeline with what the gateway must know of it.
+type Built struct {
+	core.Pipeline
+	Identity []string // headers that only filters may set
+	Commit   func()   // makes it live: called once, when its generation is; may be nil
+}
+
+// Gateway serves requests by its current generation. It is safe for concurrent use.
+type Gateway struct {
+	opts    Options
+	current atomic.Pointer[Generation]
+	server  *server.Server
+	failing failLog
+
+	pending  atomic.Pointer[reload] // a reload that waits for the one under way
+	draining atomic.Bool
+	serving  sync.WaitGroup
+
+	reloading sync.Mutex              // held by the reload under way
+	listeners map[string]net.Listener // by configured address
+	running   bool                    // listeners are being served
+}
+
+// Generation is the generation that serves new requests.
+func (g *Gateway) Generation() *Generation { return g.current.Load() }
+
+// Addresses are what the gateway listens on, in the order of the configuration.
+func (g *Gateway) Addresses() []string {
+	g.reloading.Lock()
+	defer g.reloading.Unlock()
+	var list []string
+	for _, l := range g.current.Load().config.Listeners {
+		if open := g.listeners[l.Address]; open != nil {
+			list = append(list, open.Addr().String())
+		}
+	}
+	return list
+}
+
+// Server is the leg to the clients; for its counters.
+func (g *Gateway) Server() *server.Server { return g.server }

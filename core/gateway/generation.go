@@ -1,0 +1,68 @@
+package gateway
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/moongate/moongate/conf"
+	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/route"
+	"github.com/moongate/moongate/core/upstream"
+)
+
+// Generation is one configuration, built and immutable. Requests end on the generation that they began on. It is the core.Services of its
+// filters.
+type Generation struct {
+	Number int // counts from 1
+
+	config    *conf.Config
+	table     *route.Table
+	upstreams map[string]*upstream.Upstream
+	names     []string // of upstreams, sorted
+	plans     []plan   // by Route.ID; 0 is no route
+	identity  []identityName
+	lengths   uint64 // bit n: some identity name has n bytes
+	trusted   []netip.Prefix
+	policy    core.PathPolicy // where no route says otherwise
+	commit    func()
+	access    *AccessLog
+}
+
+// plan is what a route's requests pass, looked up once for each.
+type plan struct {
+	stages   []core.Stage
+	upstream *upstream.Upstream
+	series   *routeSeries
+}
+
+// Config is what the generation was built from.
+func (g *Generation) Config() *conf.Config { return g.config }
+
+func (g *Generation) plan(rt *core.Route) *plan {
+	if rt == nil {
+		return &g.plans[0]
+	}
+	return &g.plans[rt.ID]
+}
+
+// Upstream implements core.Services.
+func (g *Generation) Upstream(name string) core.Upstream {
+	if u := g.upstreams[name]; u != nil {
+		return u
+	}
+	return nil
+}
+
+// Upstreams implements core.Services.
+func (g *Generation) Upstreams() []string { return g.names }
+
+// AccessLine implements core.Services.
+func (g *Generation) AccessLine(x *core.Exchange, extra []byte) { g.access.Write(x, extra) }
+
+// EachUpstream visits the upstreams by name, for metrics and status.
+func (g *Generation) EachUpstream(visit func(*upstream.Upstream)) {
+	for _, name := range slices.Sorted(maps.Keys(g.upstreams)) {
+		visit(g.upstreams[name])
+	}
+}

@@ -1,0 +1,217 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/moongate/moongate/conf"
+	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/server"
+	"github.com/moongate/moongate/core/upstream"
+)
+
+// New builds the first generation of c and listens. Nothing is accepted before Run.
+func New(o Options, c *conf.Config) (*Gateway, error) {
+	g := &Gateway{opts: o, listeners: map[string]net.Listener{}}
+	g.server = server.New(g, serverSettings(c), o.Log)
+	gen, err := g.build(c, nil)
+	if err == nil {
+		var fresh map[string]net.Listener
+		if fresh, err = g.listen(c); err == nil {
+			g.swap(gen, fresh)
+			return g, nil
+		}
+	}
+	_ = g.server.Shutdown(context.Background())
+	return nil, err
+}
+
+// Run serves until ctx ends, then drains: it stops accepting, lets requests in flight end for as long as the configuration says, and
+// returns an error when some had to be cut.
+func (g *Gateway) Run(ctx context.Context) error {
+	g.reloading.Lock()
+	for _, l := range g.listeners {
+		g.serve(l)
+	}
+	g.running = true
+	g.reloading.Unlock()
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			g.current.Load().EachUpstream(func(u *upstream.Upstream) { u.Sweep(core.Now()) })
+		case <-ctx.Done():
+			return g.drain()
+		}
+	}
+}
+
+// sweepEvery is how often idle connections to upstreams are looked at.
+const sweepEvery = 5 * time.Second
+
+func (g *Gateway) drain() error {
+	g.reloading.Lock()
+	defer g.reloading.Unlock()
+	g.draining.Store(true)
+	gen := g.current.Load()
+	ctx, cancel := context.WithTimeout(context.Background(), gen.config.HTTP.Drain)
+	defer cancel()
+	err := g.server.Shutdown(ctx)
+	g.serving.Wait()
+	gen.EachUpstream(func(u *upstream.Upstream) { u.Retire(nil) })
+	if err != nil {
+		return fmt.Errorf("requests were still in flight after %s and were cut", gen.config.HTTP.Drain)
+	}
+	return nil
+}
+
+// Draining tells whether the gateway takes no new connections any more.
+func (g *Gateway) Draining() bool { return g.draining.Load() }
+
+// reload is one reload that any number of callers may wait for.
+type reload struct {
+	done chan struct{}
+	gen  *Generation
+	err  error
+}
+
+// Reload reads the configuration anew and, when all of it is good, serves by it from now on. With any error everything stays as it was.
+// Calls while a reload runs become one more, which sees what all of them saw.
+func (g *Gateway) Reload() (*Generation, error) {
+	mine := &reload{done: make(chan struct{})}
+	if !g.pending.CompareAndSwap(nil, mine) {
+		if other := g.pending.Load(); other != nil {
+			<-other.done
+			return other.gen, other.err
+		}
+		return g.Reload()
+	}
+	g.reloading.Lock()
+	g.pending.Store(nil) // who comes now may have seen newer files than we shall read
+	mine.gen, mine.err = g.reload()
+	g.reloading.Unlock()
+	close(mine.done)
+	return mine.gen, mine.err
+}
+
+// reload is called with g.reloading held.
+func (g *Gateway) reload() (*Generation, error) {
+	if g.draining.Load() {
+		return nil, fmt.Errorf("the gateway is shutting down")
+	}
+	c, err := g.opts.Load()
+	if err != nil {
+		return nil, err
+	}
+	gen, err := g.build(c, g.current.Load())
+	if err != nil {
+		return nil, err
+	}
+	fresh, err := g.listen(c)
+	if err != nil {
+		return nil, err
+	}
+	commit := func() {}
+	if g.opts.Prepare != nil {
+		if commit, err = g.opts.Prepare(gen); err != nil {
+			closeAll(fresh)
+			return nil, err
+		}
+	}
+	g.swap(gen, fresh)
+	commit()
+	return gen, nil
+}
+
+// Try builds a generation of c beside the running one and forgets it: what a reload would say.
+func (g *Gateway) Try(c *conf.Config) error {
+	g.reloading.Lock()
+	defer g.reloading.Unlock()
+	_, err := g.build(c, g.current.Load())
+	return err
+}
+
+// Check builds a generation of c without a gateway that runs: what starting with it would say.
+func Check(o Options, c *conf.Config) error {
+	g := &Gateway{opts: o}
+	_, err := g.build(c, nil)
+	return err
+}
+
+// listen opens the addresses of c that are not open yet.
+func (g *Gateway) listen(c *conf.Config) (map[string]net.Listener, error) {
+	fresh := map[string]net.Listener{}
+	var errs conf.Errors
+	for _, l := range c.Listeners {
+		if g.listeners[l.Address] != nil || fresh[l.Address] != nil {
+			continue
+		}
+		open, err := net.Listen("tcp", l.Address)
+		if err != nil {
+			errs.Add(l.Pos, "listener.address", "cannot listen on %s: %s", l.Address, cause(err))
+			continue
+		}
+		fresh[l.Address] = open
+	}
+	if err := errs.Err(); err != nil {
+		closeAll(fresh)
+		return nil, err
+	}
+	return fresh, nil
+}
+
+func cause(err error) error {
+	if op, ok := err.(*net.OpError); ok {
+		return op.Err
+	}
+	return err
+}
+
+func closeAll(list map[string]net.Listener) {
+	for _, l := range list {
+		_ = l.Close()
+	}
+}
+
+// swap makes a generation the one that serves, and lets go of what it does not need.
+func (g *Gateway) swap(gen *Generation, fresh map[string]net.Listener) {
+	old := g.current.Load()
+	for _, u := range gen.upstreams {
+		u.Commit()
+	}
+	gen.commit()
+	g.server.Apply(serverSettings(gen.config))
+	g.current.Store(gen)
+	g.changeListeners(gen, fresh)
+	if old != nil {
+		for name, u := range old.upstreams {
+			u.Retire(gen.upstreams[name])
+		}
+	}
+}
+
+func (g *Gateway) changeListeners(gen *Generation, fresh map[string]net.Listener) {
+	wanted := map[string]bool{}
+	for _, l := range gen.config.Listeners {
+		wanted[l.Address] = true
+	}
+	for address, l := range g.listeners {
+		if !wanted[address] {
+			_ = l.Close()
+			delete(g.listeners, address)
+		}
+	}
+	for address, l := range fresh {
+		g.listeners[address] = l
+		if g.running {
+			g.serve(l)
+		}
+	}
+}
+
+func (g *Gateway) serve(l net.Listener) {
+	g.serving.Go(func() { _ = g.server.Serve(l) })
+}

@@ -1,0 +1,7 @@
+package gateway
+
+import "github.com/moongate/moongate/core"
+
+type routeSeries struct{}
+
+func (*routeSeries) observe(*core.Exchange) {}

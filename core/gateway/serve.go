@@ -1,0 +1,114 @@
+package gateway
+
+import (
+	"errors"
+
+	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/proxy"
+)
+
+// Serve implements server.Handler: one request's way.
+func (g *Gateway) Serve(x *core.Exchange, client core.Client) {
+	gen := g.begin(x)
+	var leg *proxy.Leg
+	err := gen.match(x, client)
+	pass := gen.plan(x.Route)
+	if err == nil {
+		err = pass.request(x)
+	}
+	if x.Times.Filtered = core.Now(); err == nil && x.Response.Status == 0 {
+		leg, err = gen.forward(x, client)
+	}
+	if err != nil {
+		g.fail(x, err)
+	}
+	g.finish(x, client, pass, leg)
+}
+
+// Refuse implements server.Handler: the end of what could not be read as a request.
+func (g *Gateway) Refuse(x *core.Exchange, client core.Client, fault *core.Error) {
+	gen := g.begin(x)
+	x.Times.Filtered = x.Times.Start
+	g.fail(x, fault)
+	g.finish(x, client, gen.plan(nil), nil)
+}
+
+func (g *Gateway) begin(x *core.Exchange) *Generation {
+	gen := g.current.Load()
+	x.Generation = gen
+	gen.arrive(x)
+	return gen
+}
+
+// finish answers, whatever came before: the response functions, the bytes to the client, the log.
+func (g *Gateway) finish(x *core.Exchange, client core.Client, pass *plan, leg *proxy.Leg) {
+	if x.Response.Status != core.StatusClientGone {
+		if err := pass.response(x); err != nil {
+			g.fail(x, err)
+		}
+		if err := client.Respond(); err != nil {
+			g.cut(x, err)
+		}
+	}
+	if leg != nil {
+		leg.Finish()
+	}
+	x.Times.Done = core.Now()
+	for _, s := range pass.stages {
+		s.Log(x)
+	}
+	pass.series.observe(x)
+}
+
+// request runs the request stages. A reply is put into the response, and the way ends there.
+func (p *plan) request(x *core.Exchange) error {
+	for _, s := range p.stages {
+		reply, err := s.Request(x)
+		if err != nil {
+			return err
+		}
+		if reply != nil {
+			apply(x, reply)
+			return nil
+		}
+	}
+	return nil
+}
+
+// response runs the response stages in reverse; each sees what the one before left.
+func (p *plan) response(x *core.Exchange) error {
+	for i := len(p.stages) - 1; i >= 0; i-- {
+		if err := p.stages[i].Response(x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forward sends the exchange where the route or a filter said.
+func (g *Generation) forward(x *core.Exchange, client core.Client) (*proxy.Leg, error) {
+	up := g.plan(x.Route).upstream
+	if name := x.Upstream; name != "" {
+		up = g.upstreams[name]
+	}
+	if x.Endpoint != nil {
+		up = g.upstreams[x.Endpoint.Upstream]
+	}
+	if up == nil {
+		return nil, errors.New("a filter chose an upstream that does not exist")
+	}
+	x.Upstream = up.Name()
+	return proxy.Forward(x, up, client)
+}
+
+// cut notes that an answer did not reach its end.
+func (g *Gateway) cut(x *core.Exchange, err error) {
+	if x.Err == nil {
+		x.Err = err
+	}
+	if x.Lifeline.Broken() || !readFailed(err) {
+		x.Response.Status = core.StatusClientGone
+		return
+	}
+	g.failing.note(g.opts.Log, x, err)
+}
