@@ -180,10 +180,17 @@ func (s *spec) unsigned(b []byte, f float64) []byte {
 	switch s.verb {
 	case 'o':
 		digits := strconv.FormatUint(n, 8)
-		if s.alternate && digits[0] != '0' {
+		if !s.alternate {
+			return s.integer(b, "", digits)
+		}
+		if digits[0] != '0' {
 			digits = "0" + digits
 		}
-		return s.integer(b, "", digits)
+		octal := *s
+		if octal.precision == 0 {
+			octal.precision = 1 // # shows at least one digit
+		}
+		return octal.integer(b, "", digits)
 	case 'u':
 		return s.integer(b, "", strconv.FormatUint(n, 10))
 	}

@@ -15,6 +15,9 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
+// separator stands after each answer of lua5.1.
+const separator = "\x1e\n\x1e"
+
 // show renders values alike in both machines. Tables are shown with their array part and a few string keys.
 const show = `
 local function show(...)
@@ -66,7 +69,7 @@ func runLua51(t *testing.T, program string, snippets []string) []string {
 	script.WriteString(`}
 for _, s in ipairs(snippets) do
   local f, err = loadstring(s, "=s")
-  if f then io.write(show(pcall(f)), "\1") else io.write("syntax error\1") end
+  if f then io.write(show(pcall(f)), "\30\n\30") else io.write("syntax error\30\n\30") end
 end`)
 	file := filepath.Join(t.TempDir(), "corpus.lua")
 	if err := os.WriteFile(file, []byte(script.String()), 0o600); err != nil {
@@ -80,7 +83,7 @@ end`)
 	if err != nil {
 		t.Fatalf("%v: %s", err, stderr.String())
 	}
-	return strings.Split(strings.TrimSuffix(string(out), "\x01"), "\x01")
+	return strings.Split(strings.TrimSuffix(string(out), separator), separator)
 }
 
 func runHere(t *testing.T, b *vm.Base, snippet string) string {

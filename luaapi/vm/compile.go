@@ -3,7 +3,9 @@ package vm
 import (
 	"math"
 	"strconv"
+	"strings"
 
+	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
 )
 
@@ -41,12 +43,9 @@ func rewrite(script string, chunk []ast.Stmt) (out []ast.Stmt, err error) {
 		return chunk, nil
 	}
 	// local concat = concat: an upvalue costs 5 ns where the global would cost 30
-	ident := &ast.IdentExpr{Value: concatName}
-	local := &ast.LocalAssignStmt{Names: []string{concatName}, Exprs: []ast.Expr{ident}}
-	for _, n := range []ast.PositionHolder{ident, local} {
-		n.SetLine(1)
-		n.SetLastLine(1)
-	}
+	first := node{1, 1}
+	local := &ast.LocalAssignStmt{Names: []string{concatName}, Exprs: []ast.Expr{first.ident(concatName)}}
+	first.place(local)
 	return append([]ast.Stmt{local}, chunk...), nil
 }
 
@@ -207,13 +206,8 @@ func (r *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	}
 	operands = append(operands, rest)
 	r.exprs(operands)
-	for _, o := range operands { // each operand is one value
-		switch o := o.(type) {
-		case *ast.FuncCallExpr:
-			o.AdjustRet = true
-		case *ast.Comma3Expr:
-			o.AdjustRet = true
-		}
+	for i := range operands {
+		operands[i] = single(operands[i])
 	}
 	for len(operands) > concatGroup {
 		cut := len(operands) - concatGroup
@@ -222,54 +216,102 @@ func (r *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	return concatCall(e, operands)
 }
 
-// mendAssignment works around a fault of gopher-lua's compiler: where a call that gives exactly one value is assigned to the last
-// parameter (s, n = f(s), 1), the function overwrites the parameter before it is passed.
+// mendAssignment works around two faults of gopher-lua's compiler. A multiple assignment writes a local before the values that
+// follow have read it (a, b = b, a gives b twice). And a call that gives exactly one value, assigned to the last parameter
+// (s = (f(s))), puts the function where the parameter is before it is passed.
 func (r *rewriter) mendAssignment(s *ast.AssignStmt) ast.Stmt {
-	for i, left := range s.Lhs {
-		ident, ok := left.(*ast.IdentExpr)
-		if !ok || ident.Value != r.last || i >= len(s.Rhs) {
-			continue
-		}
-		call, ok := s.Rhs[i].(*ast.FuncCallExpr)
-		if !ok {
-			continue
-		}
-		if last := i == len(s.Rhs)-1; last && i == len(s.Lhs)-1 {
-			call.AdjustRet = false // the assignment takes one value anyway
-		} else if !last || call.AdjustRet {
-			return throughLocals(s)
+	names := 0
+	for _, left := range s.Lhs {
+		if ident, ok := left.(*ast.IdentExpr); ok {
+			names++
+			if call, ok := s.Rhs[0].(*ast.FuncCallExpr); ok && len(s.Lhs) == 1 && len(s.Rhs) == 1 && ident.Value == r.last {
+				call.AdjustRet = false // the assignment takes one value anyway
+			}
 		}
 	}
-	return s
+	if names == 0 || len(s.Lhs) == 1 && len(s.Rhs) == 1 {
+		return s
+	}
+	return throughLocals(s)
 }
 
-// throughLocals makes "do local t1, t2 = values; a, b = t1, t2 end" of an assignment.
+// throughLocals makes of a, t[k] = x, y: do local o, k, v1, v2 = t, k, x, y; o[k] = v2; a = v1 end.
 func throughLocals(s *ast.AssignStmt) ast.Stmt {
-	local := &ast.LocalAssignStmt{Exprs: s.Rhs}
-	assign := &ast.AssignStmt{Lhs: s.Lhs}
-	do := &ast.DoBlockStmt{Stmts: []ast.Stmt{local, assign}}
-	nodes := []ast.PositionHolder{local, assign, do}
-	for i := range s.Lhs {
-		name := "\x00t" + strconv.Itoa(i)
-		ident := &ast.IdentExpr{Value: name}
-		local.Names = append(local.Names, name)
-		assign.Rhs = append(assign.Rhs, ident)
-		nodes = append(nodes, ident)
+	n := node{s.Line(), s.LastLine()}
+	places := &ast.LocalAssignStmt{}
+	values := &ast.LocalAssignStmt{Exprs: s.Rhs}
+	assigns := make([]ast.Stmt, len(s.Lhs))
+	keep := func(e ast.Expr) ast.Expr {
+		switch e.(type) {
+		case *ast.StringExpr, *ast.NumberExpr:
+			return e
+		}
+		name := "\x00p" + strconv.Itoa(len(places.Names))
+		places.Names, places.Exprs = append(places.Names, name), append(places.Exprs, single(e))
+		return n.ident(name)
 	}
-	for _, n := range nodes {
-		n.SetLine(s.Line())
-		n.SetLastLine(s.LastLine())
+	for i, left := range s.Lhs {
+		if field, ok := left.(*ast.AttrGetExpr); ok {
+			field.Object, field.Key = keep(field.Object), keep(field.Key)
+		}
+		name := "\x00v" + strconv.Itoa(i)
+		values.Names = append(values.Names, name)
+		assign := &ast.AssignStmt{Lhs: []ast.Expr{left}, Rhs: []ast.Expr{n.ident(name)}}
+		n.place(assign)
+		assigns[len(assigns)-1-i] = assign // Lua 5.1 assigns from right to left
 	}
+	stmts := append([]ast.Stmt{values}, assigns...)
+	if places.Names != nil {
+		n.place(places)
+		stmts = append([]ast.Stmt{places}, stmts...)
+	}
+	do := &ast.DoBlockStmt{Stmts: stmts}
+	n.place(values)
+	n.place(do)
 	return do
 }
 
-func concatCall(at ast.PositionHolder, operands []ast.Expr) ast.Expr {
-	ident := &ast.IdentExpr{Value: concatName}
-	call := &ast.FuncCallExpr{Func: ident, Args: operands, AdjustRet: true}
-	for _, n := range []ast.PositionHolder{ident, call} {
-		n.SetLine(at.Line())
-		n.SetLastLine(at.LastLine())
+// single makes e give one value.
+func single(e ast.Expr) ast.Expr {
+	switch e := e.(type) {
+	case *ast.FuncCallExpr:
+		e.AdjustRet = true
+	case *ast.Comma3Expr:
+		e.AdjustRet = true
 	}
+	return e
+}
+
+// node makes parts of a syntax tree at a place of the source.
+type node struct{ line, last int }
+
+func (n node) place(p ast.PositionHolder) {
+	p.SetLine(n.line)
+	p.SetLastLine(n.last)
+}
+
+func (n node) ident(name string) *ast.IdentExpr {
+	e := &ast.IdentExpr{Value: name}
+	n.place(e)
+	return e
+}
+
+// keepFrames makes plain calls of tail calls of yield: gopher-lua cannot resume a coroutine that yielded in a tail call.
+func keepFrames(p *lua.FunctionProto) {
+	for _, call := range p.DbgCalls {
+		if int(p.Code[call.Pc]>>26) == lua.OP_TAILCALL && strings.HasSuffix(call.Name, "yield") {
+			p.Code[call.Pc] = p.Code[call.Pc]&(1<<26-1) | uint32(lua.OP_CALL)<<26
+		}
+	}
+	for _, child := range p.FunctionPrototypes {
+		keepFrames(child)
+	}
+}
+
+func concatCall(at ast.PositionHolder, operands []ast.Expr) ast.Expr {
+	n := node{at.Line(), at.LastLine()}
+	call := &ast.FuncCallExpr{Func: n.ident(concatName), Args: operands, AdjustRet: true}
+	n.place(call)
 	return call
 }
 

@@ -29,15 +29,6 @@ var stock = sync.OnceValue(func() (s struct{ create, resume lua.LGFunction }) {
 	return s
 })
 
-// goBody is a Lua function around a Go function: stock coroutines cannot start with one of Go.
-var goBody = sync.OnceValue(func() *lua.FunctionProto {
-	s, err := Compile("[Go]", "local f = ... return function(...) return f(...) end")
-	if err != nil {
-		panic(err)
-	}
-	return s.proto
-})
-
 func coroutineFuncs() []Func {
 	co := Param{Name: "co", Type: "thread"}
 	f := Param{Name: "f", Type: "function"}
@@ -59,23 +50,21 @@ func coroutineFuncs() []Func {
 }
 
 func coCreate(a Args) int {
-	a.Function(1)
 	a.L.Push(a.VM.newCoroutine(a))
 	return 1
 }
 
 func (v *VM) newCoroutine(a Args) *lua.LState {
+	body := a.Function(1)
+	if body.IsG {
+		a.Bad(1, "Lua function expected")
+	}
 	limit := v.base.options.Limits.Coroutines
 	if len(v.threads) >= limit {
 		a.Raise("more than %d unfinished coroutines", limit)
 	}
 	v.Charge(createCost)
 	L := a.L
-	body := a.Function(1)
-	if body.IsG {
-		a.Call(1, &lua.LFunction{Proto: goBody()}, body)
-		body = L.Get(-1).(*lua.LFunction)
-	}
 	L.SetTop(0)
 	L.Push(body)
 	L.RemoveContext() // no child context, which would cost and never end
@@ -120,8 +109,10 @@ func (v *VM) cannotResume(th *lua.LState) string {
 	switch {
 	case th.Dead || v.threads[th] == nil:
 		return "cannot resume dead coroutine"
-	case th == v.running() || th.Parent != nil:
-		return "cannot resume non-suspended coroutine"
+	case th == v.running():
+		return "cannot resume running coroutine"
+	case th.Parent != nil:
+		return "cannot resume normal coroutine"
 	case v.nested >= maxNested:
 		return "coroutines are nested too deep"
 	}
@@ -165,7 +156,6 @@ func (v *VM) notePanic() {
 }
 
 func coWrap(a Args) int {
-	a.Function(1)
 	v := a.VM
 	th := v.newCoroutine(a)
 	a.L.Push(&lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
@@ -190,6 +180,9 @@ func coYield(a Args) int {
 	if t.crossesGo() {
 		a.Raise("attempt to yield across metamethod/C-call boundary")
 	}
+	if t.inTailCall() {
+		a.Raise("attempt to yield in a tail call; write 'local x = coroutine.yield() return x'")
+	}
 	return -1
 }
 
@@ -208,6 +201,12 @@ func (t *thread) crossesGo() bool {
 		}
 	}
 	return false
+}
+
+// inTailCall tells whether the running native was called by return f(...). See keepFrames.
+func (t *thread) inTailCall() bool {
+	f := t.top().parent()
+	return f.ok() && !f.fn().IsG && f.pc() >= 0 && int(f.fn().Proto.Code[f.pc()]>>26) == lua.OP_TAILCALL
 }
 
 func coStatus(a Args) int {

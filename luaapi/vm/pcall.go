@@ -43,7 +43,9 @@ func ownFuncs() []Func {
 }
 
 func pcall(a Args) int {
-	a.Any(1)
+	if f := a.Any(1); !a.callable(f) {
+		return a.Return(lua.LFalse, lua.LString("attempt to call a "+f.Type().String()+" value"))
+	}
 	if value, failed := a.VM.threadOf(a.L).try(a.VM, a.L.GetTop()-1); failed {
 		return a.Return(lua.LFalse, value)
 	}
@@ -51,9 +53,15 @@ func pcall(a Args) int {
 	return a.L.GetTop()
 }
 
+func (a Args) callable(f lua.LValue) bool {
+	return f.Type() == lua.LTFunction || a.L.GetMetaField(f, "__call") != lua.LNil
+}
+
 func xpcall(a Args) int {
-	a.Any(1)
 	handler := a.Any(2)
+	if f := a.Get(1); !a.callable(f) {
+		return a.Return(lua.LFalse, lua.LString("attempt to call a "+f.Type().String()+" value"))
+	}
 	t := a.VM.threadOf(a.L)
 	a.L.SetTop(1)
 	value, failed := t.try(a.VM, 0)

@@ -56,6 +56,7 @@ func Compile(name, source string) (s *Script, err error) {
 	if err != nil {
 		return nil, syntaxError(name, source, err)
 	}
+	keepFrames(proto)
 	s = &Script{Name: name, Source: source, proto: proto}
 	s.inspect()
 	return s, nil
