@@ -1,77 +1,83 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
+	"os"
 
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core/admin"
+	"github.com/moongate/moongate/core/gateway"
 )
 
-// gateway is what the program needs of the part that serves. Its methods may be called from any goroutine.
-type gateway interface {
-	// Run serves on the listeners until ctx ends, then is not ready, lets requests that have begun end within the drain time, and
-	// returns once nothing of it runs and the log is written.
-	Run(ctx context.Context) error
-	// Listeners are the addresses that clients connect to.
-	Listeners() []net.Addr
-	// Config is what serves now.
-	Config() *conf.Config
-	// Reload loads anew and swaps; callers that come while one reload runs share one further reload.
-	Reload() (generation uint64, warnings []string, err error)
-	// Try does what Reload does but the swap, and returns what would have served.
-	Try() (*conf.Config, error)
-	Ready() (ok bool, reason string)
-	Metrics() http.Handler
-}
-
-// gatewayOptions are what a gateway is made from.
-type gatewayOptions struct {
-	Load   func() (*conf.Config, error) // the configuration as it is now
-	Log    *slog.Logger
-	Access io.Writer // where `access = "stdout"` goes
-	// Prepare is called with each configuration before it serves. What it returns takes part in the swap: exactly one of commit and
-	// abort is called. Its error refuses the configuration.
-	Prepare func(*conf.Config) (commit, abort func(), err error)
-}
-
-// app is the gateway with what stands around it: the admin listener, the log and, when asked for, the demo.
+// app is the gateway with what stands around it: the admin listener, the logs and, when asked for, the demo.
 type app struct {
 	options runOptions
 	level   slog.LevelVar
 	log     *slog.Logger
-	gateway gateway
+	access  *gateway.AccessLog
+	gateway *gateway.Gateway
 	admin   *admin.Server
+	metrics http.Handler
 	demo    *demo // nil without --demo
 }
 
-// openApp builds everything and binds every address; nothing serves before run.
+// openApp builds everything and binds every address; nothing is accepted before run.
 func openApp(o runOptions, s streams) (*app, error) {
-	a := &app{options: o}
+	a := &app{options: o, metrics: metricsHandler()}
 	a.log = slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: &a.level}))
 	a.admin = admin.NewServer(a.log)
-	if o.demo {
-		secret, err := tokenSecret(o.config)
-		if err != nil {
-			return nil, err
-		}
-		if a.demo, err = openDemo(secret); err != nil {
-			return nil, err
-		}
-	}
-	var err error
-	a.gateway, err = newGateway(gatewayOptions{Load: a.load, Log: a.log, Access: s.out, Prepare: a.prepare})
+	c, err := a.load()
 	if err != nil {
-		if a.demo != nil {
-			a.demo.close()
-		}
+		return nil, err
+	}
+	if err := a.open(c); err != nil {
+		a.close()
 		return nil, err
 	}
 	return a, nil
+}
+
+// open opens one part after the other; what is open when one fails is for close.
+func (a *app) open(c *conf.Config) (err error) {
+	if a.options.demo {
+		if a.demo, err = openDemo(cmp.Or(string(jwtSecret(c)), demoSecret)); err != nil {
+			return err
+		}
+	}
+	if a.access, err = gateway.OpenAccessLog(c.Log.Access); err != nil {
+		return conf.Errors{{Pos: c.Pos("log.access"), Key: "log.access", Want: err.Error()}}
+	}
+	a.gateway, err = gateway.New(gateway.Options{
+		Load:     a.load,
+		Pipeline: pipeline(),
+		Log:      a.log,
+		Access:   a.access,
+		Prepare:  a.prepare,
+	}, c)
+	if err != nil {
+		return err
+	}
+	commit, err := a.prepare(a.gateway.Generation())
+	if err != nil {
+		return err
+	}
+	commit()
+	warn(a.log, c)
+	return nil
+}
+
+// close lets go of an app that never ran.
+func (a *app) close() {
+	a.admin.Close()
+	if a.demo != nil {
+		a.demo.close()
+	}
 }
 
 // load reads the configuration with what the command line lays over it.
@@ -80,69 +86,117 @@ func (a *app) load() (*conf.Config, error) {
 	if err != nil || a.options.demo {
 		return c, err
 	}
-	return c, refuseDemoSecret(c)
+	if err := refuseDemoSecret(c); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
-// prepare lets the admin listener and the log take part in a reload.
-func (a *app) prepare(c *conf.Config) (commit, abort func(), err error) {
+// prepare lets the admin listener and the logs take part in a reload: it does what can fail and returns what cannot.
+func (a *app) prepare(g *gateway.Generation) (commit func(), err error) {
+	c := g.Config()
+	if err := probeLog(c.Log.Access); err != nil {
+		return nil, conf.Errors{{Pos: c.Pos("log.access"), Key: "log.access", Want: err.Error()}}
+	}
 	door, err := a.admin.Prepare(c.Admin.Address, admin.Options{
-		Metrics: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.gateway.Metrics().ServeHTTP(w, r) }),
-		Ready:   func() (bool, string) { return a.gateway.Ready() },
+		Metrics: a.metrics,
+		Ready:   a.ready,
 		Reload:  a.reload,
 		Check:   a.check,
 		Token:   string(c.Admin.Token),
 	})
 	if err != nil {
-		return nil, nil, conf.Errors{{Pos: c.Pos("admin.address"), Key: "admin.address", Want: err.Error()}}
+		return nil, conf.Errors{{Pos: c.Pos("admin.address"), Key: "admin.address", Want: err.Error()}}
 	}
-	commit = func() {
-		if err := a.level.UnmarshalText([]byte(c.Log.Level)); err != nil {
-			a.log.Error("log level unknown", "level", c.Log.Level)
-		}
+	return func() {
 		door.Commit()
+		if err := errors.Join(a.level.UnmarshalText([]byte(c.Log.Level)), a.access.Reopen(c.Log.Access)); err != nil {
+			a.log.Error("log not changed", "error", err)
+		}
+	}, nil
+}
+
+// probeLog finds out whether an access log could be opened.
+func probeLog(where string) error {
+	if where == conf.AccessStdout || where == conf.AccessOff {
+		return nil
 	}
-	return commit, door.Abort, nil
+	f, err := os.OpenFile(where, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// ready tells whether the gateway wants traffic.
+func (a *app) ready() (bool, string) {
+	if a.gateway.Draining() {
+		return false, "draining"
+	}
+	return true, ""
 }
 
 // reload is what every way to reload comes to: the signal, the admin listener, the watch.
 func (a *app) reload() (admin.Reloaded, error) {
-	generation, warnings, err := a.gateway.Reload()
-	return admin.Reloaded{Generation: generation, Warnings: warnings}, err
+	g, err := a.gateway.Reload()
+	if err != nil {
+		a.log.Error("reload refused", "error", err)
+		return admin.Reloaded{}, err
+	}
+	a.log.Info("reloaded", "generation", g.Number)
+	warn(a.log, g.Config())
+	return admin.Reloaded{Generation: uint64(g.Number), Warnings: texts(g.Config().Warnings)}, nil
 }
 
+// check says what a reload would say and change.
 func (a *app) check() (admin.Checked, error) {
-	next, err := a.gateway.Try()
+	c, err := a.load()
 	if err != nil {
 		return admin.Checked{}, err
 	}
-	found := admin.Checked{Changes: conf.Diff(a.gateway.Config(), next)}
-	for _, w := range next.Warnings {
-		found.Warnings = append(found.Warnings, w.Error())
+	if err := a.gateway.Try(c); err != nil {
+		return admin.Checked{}, err
 	}
-	return found, nil
+	return admin.Checked{Changes: conf.Diff(a.gateway.Generation().Config(), c), Warnings: texts(c.Warnings)}, nil
 }
 
-// run serves until ctx ends and everything has ended in good order.
+// run serves until ctx ends and everything has ended in good order. The admin listener and the demo stay to the last.
 func (a *app) run(ctx context.Context) error {
-	defer a.admin.Close()
-	if a.demo == nil {
-		return a.gateway.Run(ctx)
-	}
-	demoCtx, endDemo := context.WithCancel(context.WithoutCancel(ctx))
 	demoEnded := make(chan error, 1)
-	go func() { demoEnded <- a.demo.run(demoCtx) }()
+	demoCtx, endDemo := context.WithCancel(context.WithoutCancel(ctx))
+	defer endDemo()
+	go func() {
+		if a.demo == nil {
+			demoEnded <- nil
+			return
+		}
+		demoEnded <- a.demo.run(demoCtx)
+	}()
 	err := a.gateway.Run(ctx)
 	endDemo()
-	if demoErr := <-demoEnded; err == nil {
-		err = demoErr
-	}
-	return err
+	a.admin.Close()
+	return errors.Join(err, <-demoEnded, a.access.Close())
 }
 
 // printAddresses tells where the app listens.
 func (a *app) printAddresses(out io.Writer) {
-	for _, addr := range a.gateway.Listeners() {
+	for _, addr := range a.gateway.Addresses() {
 		fmt.Fprintf(out, "serving on http://%s\n", addr)
 	}
 	fmt.Fprintf(out, "admin on http://%s\n", a.admin.Addr())
+}
+
+// warn logs what a configuration probably does not mean.
+func warn(log *slog.Logger, c *conf.Config) {
+	for _, w := range c.Warnings {
+		log.Warn("configuration", "warning", w.Error())
+	}
+}
+
+func texts(errs conf.Errors) []string {
+	var list []string
+	for _, e := range errs {
+		list = append(list, e.Error())
+	}
+	return list
 }

@@ -4,8 +4,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 
+	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core/admin"
+	"github.com/moongate/moongate/core/gateway"
 )
 
 func checkVerb() verb {
@@ -39,7 +42,10 @@ Its admin listener is found as "moongate reload" finds it.`,
 
 // check tries the configuration here.
 func check(file string, out io.Writer) error {
-	c, err := tryConfig(file)
+	c, err := conf.Load(file, conf.Options{})
+	if err == nil {
+		err = gateway.Check(gateway.Options{Pipeline: pipeline(), Log: slog.New(slog.DiscardHandler)}, c)
+	}
 	if err != nil {
 		return fmt.Errorf("%s is wrong:\n%w", file, err)
 	}

@@ -44,7 +44,7 @@ secret that the jwt filter of the configuration verifies with.`,
 				}
 				ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 				defer stop()
-				d, err := openDemo(secret)
+				d, err := openDemo(string(secret))
 				if err != nil {
 					return err
 				}
@@ -72,7 +72,7 @@ type service struct {
 }
 
 // openDemo binds every port of the demo. secret signs the tokens of the login service.
-func openDemo(secret []byte) (*demo, error) {
+func openDemo(secret string) (*demo, error) {
 	base, err := demoPort()
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func openDemo(secret []byte) (*demo, error) {
 		d.add(10+i, fmt.Sprintf("order-service-%d", i), echo)
 	}
 	d.add(21, "canary", echo)
-	d.add(31, "login", func(string, int) http.Handler { return login(secret) })
+	d.add(31, "login", func(string, int) http.Handler { return login([]byte(secret)) })
 	d.add(51, "slow", slow)
 	return d, d.listen()
 }

@@ -23,7 +23,7 @@ func startDemo(t *testing.T) int {
 		t.Fatal(err)
 	}
 	t.Setenv("DEMO_PORT", strconv.Itoa(base))
-	d, err := openDemo([]byte(demoSecret))
+	d, err := openDemo(demoSecret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,13 +108,13 @@ func TestSlowStopsWhenNobodyWaits(t *testing.T) {
 
 func TestATakenDemoPortIsNamed(t *testing.T) {
 	base := startDemo(t)
-	_, err := openDemo([]byte(demoSecret))
+	_, err := openDemo(demoSecret)
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprint(base+1)) || !strings.Contains(err.Error(), "DEMO_PORT=") {
 		t.Errorf("got %v", err)
 	}
 	for _, wrong := range []string{"x", "0", "-1", "65500"} {
 		t.Setenv("DEMO_PORT", wrong)
-		if _, err := openDemo(nil); err == nil || !strings.Contains(err.Error(), "DEMO_PORT="+wrong) {
+		if _, err := openDemo(""); err == nil || !strings.Contains(err.Error(), "DEMO_PORT="+wrong) {
 			t.Errorf("DEMO_PORT=%s: %v", wrong, err)
 		}
 	}

@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -26,10 +27,11 @@ type process struct {
 func startProcess(ts *testscript.TestScript, args []string) *process {
 	self, err := os.Executable()
 	ts.Check(err)
-	ts.Check(ts.Exec("environment"))
+	vars := filepath.Join(ts.Getenv("TMPDIR"), "environment")
+	ts.Check(ts.Exec("environment", vars))
 	p := &process{cmd: exec.Command(self), out: newTranscript(), err: newTranscript(), ended: make(chan struct{})}
 	p.cmd.Args = append([]string{"moongate"}, args...)
-	p.cmd.Env = strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\x00"), "\x00")
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(vars)), &p.cmd.Env))
 	p.cmd.Dir = ts.MkAbs(".")
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.err
 	ts.Check(p.cmd.Start())

@@ -51,18 +51,13 @@ func httpCommand(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: http [-b] [-n N] [-p N] METHOD URL [Name:value...] [body=TEXT]")
 	}
 	q := newQuestion(ts, args)
+	if !later {
+		worldOf(ts).take(ts, neg, q.askAll(times, together))
+		return
+	}
 	come := make(chan []answer, 1)
 	worldOf(ts).come = come
-	go func() {
-		var answers []answer
-		for range times {
-			answers = append(answers, askTogether(q, together)...)
-		}
-		come <- answers
-	}()
-	if !later {
-		answersCommand(ts, neg, nil)
-	}
+	go func() { come <- q.askAll(times, together) }()
 }
 
 // answersCommand waits for what was asked in the background.
@@ -71,8 +66,14 @@ func answersCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 0 || w.come == nil {
 		ts.Fatalf("usage: [!] answers, after http -b")
 	}
-	w.answers, w.come = <-w.come, nil
-	for _, a := range w.answers {
+	w.take(ts, neg, <-w.come)
+	w.come = nil
+}
+
+// take keeps answers for the assertions. There must be some, or, negated, none.
+func (w *world) take(ts *testscript.TestScript, neg bool, answers []answer) {
+	w.answers = answers
+	for _, a := range answers {
 		switch {
 		case a.err != nil && !neg:
 			ts.Fatalf("no answer: %v", a.err)
@@ -118,13 +119,16 @@ func newQuestion(ts *testscript.TestScript, args []string) question {
 	return question{address, method, fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n%s", method, target, host, fields, body)}
 }
 
-func askTogether(q question, n int) []answer {
-	answers := make([]answer, n)
-	var all sync.WaitGroup
-	for i := range answers {
-		all.Go(func() { answers[i] = q.ask() })
+// askAll asks again and again, several at once each time.
+func (q question) askAll(times, together int) []answer {
+	answers := make([]answer, times*together)
+	for round := range times {
+		var all sync.WaitGroup
+		for i := range together {
+			all.Go(func() { answers[round*together+i] = q.ask() })
+		}
+		all.Wait()
 	}
-	all.Wait()
 	return answers
 }
 

@@ -1,15 +1,13 @@
 package main
 
 import (
-	"errors"
+	"net/http"
 
-	"github.com/moongate/moongate/conf"
+	"github.com/moongate/moongate/core/gateway"
 )
 
-// newGateway makes the gateway of a configuration and binds its listeners.
-func newGateway(gatewayOptions) (gateway, error) { return nil, errNotJoined }
+// pipeline makes the filters of a generation from the scripts of its configuration.
+func pipeline() gateway.PipelineBuilder { return nil }
 
-// tryConfig reads a configuration and tries all that a reload tries.
-func tryConfig(file string) (*conf.Config, error) { return conf.Load(file, conf.Options{}) }
-
-var errNotJoined = errors.New("core/gateway is not joined yet")
+// metricsHandler renders the metrics.
+func metricsHandler() http.Handler { return http.NotFoundHandler() }

@@ -77,7 +77,7 @@ func (a *app) serve(signals <-chan os.Signal) error {
 	again := make(chan struct{}, 1)
 	go a.reloads(ctx, again)
 	if a.options.watch {
-		go watch(ctx, func() []string { return a.gateway.Config().Sources }, again)
+		go watch(ctx, func() []string { return a.gateway.Generation().Config().Sources }, again)
 	}
 	for {
 		select {
@@ -102,7 +102,7 @@ func (a *app) reloads(ctx context.Context, again <-chan struct{}) {
 	for {
 		select {
 		case <-again:
-			_, _ = a.reload() // the gateway has logged what became of it
+			_, _ = a.reload() // it has logged what became of it
 		case <-ctx.Done():
 			return
 		}
@@ -119,10 +119,6 @@ func ask(again chan<- struct{}) {
 
 // printTrial tells what to type next.
 func (a *app) printTrial(out io.Writer) {
-	listeners := a.gateway.Listeners()
-	if len(listeners) == 0 {
-		return
-	}
 	fmt.Fprintf(out, `
 Try:
   curl "http://%[1]s/api/login?user=tom"
@@ -132,5 +128,5 @@ Try:
   curl "http://%[1]s/api/user/123"
   curl "http://%[2]s/metrics"
 
-`, listeners[0], a.admin.Addr(), os.Args[0], a.options.config)
+`, a.gateway.Addresses()[0], a.admin.Addr(), os.Args[0], a.options.config)
 }

@@ -15,7 +15,7 @@ import (
 // refuses it unless it serves the demo.
 const demoSecret = "mini-gateway-demo-secret-key-please-change-me-32bytes"
 
-// tokenSecret is what the jwt filter of a configuration verifies with. Without such a file it is the demo's secret.
+// tokenSecret is what the jwt filter of a configuration file verifies with. Without such a file it is the demo's secret.
 func tokenSecret(file string) ([]byte, error) {
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		return []byte(demoSecret), nil
@@ -24,14 +24,22 @@ func tokenSecret(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if secret := jwtSecret(c); secret != nil {
+		return secret, nil
+	}
+	return nil, fmt.Errorf("%s has no filter of the script jwt with a secret: give --secret", file)
+}
+
+// jwtSecret is what the first filter of the script jwt verifies with, nil when there is none with a secret.
+func jwtSecret(c *conf.Config) []byte {
 	for _, f := range c.Filters {
 		if v, ok := f.Settings.Get("secret"); ok && f.Script == "jwt" {
 			if text, ok := v.V.(string); ok {
-				return []byte(text), nil
+				return []byte(text)
 			}
 		}
 	}
-	return nil, fmt.Errorf("%s has no filter of script jwt with a secret: give --secret", file)
+	return nil
 }
 
 // signToken makes a token of a user that holds for life from now.
