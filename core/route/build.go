@@ -29,8 +29,13 @@ func compile(index int, r *Rule, opts *Options) (*candidate, error) {
 	}
 	c.sign = path + "\n" + sign
 	m := member{route: r.Route}
-	if slices.ContainsFunc(c.path, func(e element) bool { return e.part == named }) {
-		m.names = c.path
+	for i, e := range c.path {
+		if e.part == named {
+			m.names = append(m.names, name{e.text, i})
+		}
+	}
+	if c.deep != nil && m.names != nil {
+		m.deep = c.deep
 	}
 	if r.Weight != nil {
 		if *r.Weight < 0 || *r.Weight > maxWeight {

@@ -32,8 +32,15 @@ type candidate struct {
 
 type member struct {
 	route *core.Route
-	names pattern // nil when the path has no names
+	names []name  // of the path, nil when it has none
+	deep  pattern // nil unless names stand behind **
 	upTo  uint64  // weights up to and with this one
+}
+
+// name is a {name} and the segment that it stands for.
+type name struct {
+	name    string
+	segment int
 }
 
 // place holds the candidates of one place of a tree in the order in which they are tried.

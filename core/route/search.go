@@ -12,7 +12,7 @@ type search struct {
 }
 
 // maxChain is how many literal segments deep the short way goes.
-const maxChain = 16
+const maxChain = 8
 
 // tree looks through one host's rules in the order of their paths.
 func (s *search) tree(t *tree) bool {
@@ -22,17 +22,22 @@ func (s *search) tree(t *tree) bool {
 	return s.paths(&t.root) || s.take(&t.regexps) || s.take(&t.root.deep) || s.take(&t.root.rest)
 }
 
-// paths looks for exact paths, patterns and prefixes. It goes down the literals once; where no other way branches off, the
+// paths looks for exact paths, patterns and prefixes. It goes down the literals once; down to where another way branches off, the
 // prefixes are those that it passed.
 func (s *search) paths(root *node) bool {
-	var chain [maxChain]*node
-	n, at, depth, branches := root, 1, 0, false
+	var chain [maxChain]*node // the nodes before the first branch, root left out
+	var branch *node
+	n, at, depth, branchAt := root, 1, 0, 0
 	for {
-		branches = branches || n.named != nil || n.single != nil || depth == maxChain
-		if depth < maxChain {
-			chain[depth] = n
+		if branch == nil {
+			if n.named != nil || n.single != nil || depth == maxChain {
+				branch, branchAt = n, at
+			} else {
+				chain[depth] = n
+				depth++
+			}
 		}
-		if at > len(s.view) {
+		if at > len(s.view) || branch != nil && !n.exacts {
 			break
 		}
 		end, hash := nextSegment(s.view, at)
@@ -41,22 +46,32 @@ func (s *search) paths(root *node) bool {
 			break
 		}
 		n, at = child, end+1
-		depth++
 	}
-	whole := at > len(s.view)
-	if whole && s.take(&n.exact) {
+	more := at <= len(s.view)
+	if !more && s.take(&n.exact) {
 		return true
 	}
-	if branches {
-		return root.fixed && s.fixed(root, 1) || root.open && s.under(root, 1)
-	}
-	for ; depth > 0; depth-- {
-		if n := chain[depth]; n.open && s.own(n, !whole) {
+	if branch != nil {
+		if branch.fixed && s.fixed(branch, branchAt) || branch.open && s.branch(branch, branchAt, branch == root) {
 			return true
 		}
-		whole = false
+		more = true
+	}
+	for depth--; depth > 0; depth-- {
+		if n := chain[depth]; n.open && s.own(n, more) {
+			return true
+		}
+		more = true
 	}
 	return false
+}
+
+// branch is open, but leaves what the root itself takes for later.
+func (s *search) branch(n *node, at int, root bool) bool {
+	if root {
+		return s.under(n, at)
+	}
+	return s.open(n, at)
 }
 
 // fixed looks for a pattern of as many segments as the path has. at is where the next one starts, behind the path when there is none.
@@ -114,7 +129,7 @@ func (s *search) takeFirst(list []*candidate) bool {
 			m := c.pick(s.random)
 			s.found = m.route
 			if m.names != nil {
-				m.names.match(s.view, s.x.Request.Path, &s.x.Request.Params)
+				s.keepNames(m)
 			}
 			return true
 		}
@@ -123,6 +138,23 @@ func (s *search) takeFirst(list []*candidate) bool {
 		}
 	}
 	return false
+}
+
+// keepNames sets the request's Params.
+func (s *search) keepNames(m *member) {
+	r := &s.x.Request
+	if m.deep != nil {
+		m.deep.match(s.view, r.Path, &r.Params)
+		return
+	}
+	path, segment := r.Path[1:], 0
+	for i := range m.names {
+		for ; segment < m.names[i].segment; segment++ {
+			_, path = cutSegment(path)
+		}
+		value, _ := cutSegment(path)
+		r.Params = append(r.Params, core.Param{Name: m.names[i].name, Value: cutParams(value)})
+	}
 }
 
 // accepts asks what the tree has not tested, cheapest first.

@@ -15,8 +15,9 @@ type node struct {
 	named    *node
 	single   *node
 
-	fixed bool // here or further down are patterns of a fixed number of segments, not all literal
-	open  bool // and such of any number
+	exacts bool // here or further down are exact paths
+	fixed  bool // here or further down are patterns of a fixed number of segments, not all literal
+	open   bool // and such of any number
 
 	exact place // paths that end here, all literal
 	rest  place // ** at the end
@@ -33,6 +34,7 @@ func (t *tree) at(c *candidate) *place {
 	}
 	n, lead, exact := &t.root, p.lead(), p.exact()
 	for i := 0; ; i++ {
+		n.exacts = n.exacts || exact
 		n.fixed = n.fixed || lead == len(p) && !exact
 		n.open = n.open || lead < len(p)
 		if i == lead {
