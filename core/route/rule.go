@@ -10,7 +10,7 @@ type Rule struct {
 
 	Hosts []string // names without port, or "*.suffix" of any depth; any of them
 
-	// At most one of the three is set; none is every path.
+	// At most one of the three is set. None, the path "/**" and the prefix "/" are every path, the "*" of OPTIONS included.
 	Path       string // exact, or with segments * (one), {name} (one, kept in Params) and ** (any number, also none)
 	PathPrefix string // whole segments
 	PathRegex  string // RE2; searches the path without ;parameters, anchored only by ^ and $
