@@ -41,7 +41,7 @@ func KindOf(name []byte) Kind {
 		return KindOther
 	}
 	for _, k := range kindsByLength[len(name)] {
-		if EqualFoldString(name, k.name) {
+		if name[0]|0x20 == k.name[0] && EqualFoldString(name, k.name) {
 			return k.kind
 		}
 	}

@@ -43,9 +43,7 @@ func (g *Gateway) begin(x *core.Exchange) *Generation {
 // finish answers, whatever came before: the response functions, the bytes to the client, the log.
 func (g *Gateway) finish(x *core.Exchange, client core.Client, pass *plan, leg *proxy.Leg) {
 	if x.Response.Status != core.StatusClientGone {
-		if err := pass.response(x); err != nil {
-			g.fail(x, err)
-		}
+		g.respond(x, pass)
 		if err := client.Respond(); err != nil {
 			g.cut(x, err)
 		}
@@ -83,6 +81,20 @@ func (p *plan) response(x *core.Exchange) error {
 		}
 	}
 	return nil
+}
+
+// respond runs the response functions. Each that fails makes the answer a failure, which the ones after it still see.
+func (g *Gateway) respond(x *core.Exchange, pass *plan) {
+	for {
+		err := pass.response(x)
+		if err == nil {
+			return
+		}
+		g.fail(x, err)
+		if x.Route == nil { // without a route there are no turns to go on from
+			return
+		}
+	}
 }
 
 // forward sends the exchange where the route or a filter said.

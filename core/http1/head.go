@@ -19,12 +19,11 @@ const maxFields = 500
 // ReadRequestHead reads until a whole request head is buffered and returns it without the empty line at its end. The bytes stay valid until
 // Release. io.EOF means that the peer closed before the first byte.
 func (c *Conn) ReadRequestHead(l HeadLimits) ([]byte, error) {
-	c.skipEmptyLines()
-	return c.readHead(l.Head, l.Line)
+	return c.readHead(l.Head, l.Line, true)
 }
 
 // ReadResponseHead is ReadRequestHead for the answers of upstreams.
-func (c *Conn) ReadResponseHead(limit int) ([]byte, error) { return c.readHead(limit, limit) }
+func (c *Conn) ReadResponseHead(limit int) ([]byte, error) { return c.readHead(limit, limit, false) }
 
 // Await waits for the first byte of the next message.
 func (c *Conn) Await() error {
@@ -45,9 +44,12 @@ func (c *Conn) AwaitResting() error {
 	return nil
 }
 
-func (c *Conn) readHead(limit, lineLimit int) ([]byte, error) {
+func (c *Conn) readHead(limit, lineLimit int, request bool) ([]byte, error) {
 	scanned := 0
 	for {
+		if request && c.skipEmptyLines() {
+			scanned = 0
+		}
 		b := c.in[c.r:c.w]
 		if end, err := findHead(b, scanned); err != nil {
 			return nil, err
@@ -70,17 +72,16 @@ func (c *Conn) readHead(limit, lineLimit int) ([]byte, error) {
 			}
 			return nil, err
 		}
-		if !started {
-			c.skipEmptyLines()
-		}
 	}
 }
 
-// skipEmptyLines passes over CRLF in front of a request line (RFC 9112 section 2.2).
-func (c *Conn) skipEmptyLines() {
+// skipEmptyLines passes over CRLF in front of a request line (RFC 9112 section 2.2) and tells whether there was one.
+func (c *Conn) skipEmptyLines() (skipped bool) {
 	for c.w-c.r >= 2 && c.in[c.r] == '\r' && c.in[c.r+1] == '\n' {
 		c.r += 2
+		skipped = true
 	}
+	return skipped
 }
 
 // findHead looks for the empty line that ends a head and returns the offset behind it, -1 while there is none. A line that ends in a bare
@@ -180,18 +181,29 @@ func splitField(line []byte) (name, value []byte, err error) {
 	return line[:i], value, nil
 }
 
-// cleanValue is core.IsValue, eight bytes at a time: a byte below 0x20 or 0x7f sets its block aside for a closer look.
+// cleanValue is core.IsValue, eight bytes at a time: a byte below 0x20 or 0x7f sets its block aside for a closer look. The last block may
+// overlap the one before.
 func cleanValue(b []byte) bool {
-	const ones, high = 0x0101010101010101, 0x8080808080808080
-	for len(b) >= 8 {
-		v := binary.LittleEndian.Uint64(b)
-		del := v ^ 0x7f*ones
-		if ((v-0x20*ones)&^v|(del-ones)&^del)&high != 0 && !core.IsValue(b[:8]) {
+	if len(b) < 8 {
+		return core.IsValue(b)
+	}
+	for rest := b; ; rest = rest[8:] {
+		if len(rest) < 8 {
+			rest = b[len(b)-8:]
+		}
+		if suspicious(binary.LittleEndian.Uint64(rest)) && !core.IsValue(rest[:8]) {
 			return false
 		}
-		b = b[8:]
+		if len(rest) == 8 {
+			return true
+		}
 	}
-	return core.IsValue(b)
+}
+
+func suspicious(v uint64) bool {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	del := v ^ 0x7f*ones
+	return ((v-0x20*ones)&^v|(del-ones)&^del)&high != 0
 }
 
 func (f *framing) note(kind core.Kind, value []byte) error {
