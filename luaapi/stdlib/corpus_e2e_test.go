@@ -14,7 +14,8 @@ func corpus() []string {
 	all = append(all, patterns()...)
 	all = append(all, numbers()...)
 	all = append(all, slices()...)
-	return append(all, dates()...)
+	all = append(all, dates()...)
+	return append(all, programs(30000)...)
 }
 
 func formats() (out []string) {

@@ -24,7 +24,8 @@ local function show(...)
   local out = {}
   for i = 1, select("#", ...) do
     local v = select(i, ...)
-    if type(v) == "number" then v = string.format("%.17g", v)
+    if type(v) == "number" then v = string.format("%.17g", v + 0)
+      if v == "-0" then v = "0" end
     elseif type(v) == "string" then v = string.format("%q", v)
     elseif type(v) == "table" then
       local parts = {}

@@ -216,23 +216,34 @@ func (r *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	return concatCall(e, operands)
 }
 
-// mendAssignment works around two faults of gopher-lua's compiler. A multiple assignment writes a local before the values that
-// follow have read it (a, b = b, a gives b twice). And a call that gives exactly one value, assigned to the last parameter
-// (s = (f(s))), puts the function where the parameter is before it is passed.
+// mendAssignment works around four faults of gopher-lua's compiler, all in assignments to locals that exist. A multiple
+// assignment writes a local before the values that follow have read it (a, b = b, a gives b twice). One of logic can leave
+// the old value (a = not x and y). One of the first vararg (a = (...)) wipes the locals declared after a. And a call that gives exactly one value, assigned to the last parameter (s = (f(s))), puts
+// the function where the parameter is before it is passed.
 func (r *rewriter) mendAssignment(s *ast.AssignStmt) ast.Stmt {
-	names := 0
-	for _, left := range s.Lhs {
-		if ident, ok := left.(*ast.IdentExpr); ok {
-			names++
-			if call, ok := s.Rhs[0].(*ast.FuncCallExpr); ok && len(s.Lhs) == 1 && len(s.Rhs) == 1 && ident.Value == r.last {
-				call.AdjustRet = false // the assignment takes one value anyway
+	if len(s.Lhs) == 1 && len(s.Rhs) == 1 {
+		ident, ok := s.Lhs[0].(*ast.IdentExpr)
+		if !ok {
+			return s
+		}
+		switch value := s.Rhs[0].(type) {
+		case *ast.LogicalOpExpr:
+			return throughLocals(s)
+		case *ast.Comma3Expr:
+			value.AdjustRet = false // the assignment takes one value anyway
+		case *ast.FuncCallExpr:
+			if ident.Value == r.last {
+				value.AdjustRet = false
 			}
 		}
-	}
-	if names == 0 || len(s.Lhs) == 1 && len(s.Rhs) == 1 {
 		return s
 	}
-	return throughLocals(s)
+	for _, left := range s.Lhs {
+		if _, ok := left.(*ast.IdentExpr); ok {
+			return throughLocals(s)
+		}
+	}
+	return s
 }
 
 // throughLocals makes of a, t[k] = x, y: do local o, k, v1, v2 = t, k, x, y; o[k] = v2; a = v1 end.
