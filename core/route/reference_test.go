@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/moongate/moongate/core/route"
 )
@@ -106,10 +107,23 @@ func takesHost(pattern, host string) bool {
 	return pattern == "" || pattern == host
 }
 
-var hexDigits = regexp.MustCompile(`%..`)
+var (
+	hexDigits  = regexp.MustCompile(`%..`)
+	parameters = regexp.MustCompile(`;[^/]*`)
+	names      = regexp.MustCompile(`\{\w+\}`)
+	compiled   sync.Map // regular expressions of the generated rules
+)
+
+func searches(expression, s string) bool {
+	re, ok := compiled.Load(expression)
+	if !ok {
+		re, _ = compiled.LoadOrStore(expression, regexp.MustCompile(expression))
+	}
+	return re.(*regexp.Regexp).MatchString(s)
+}
 
 func view(path string) string {
-	path = regexp.MustCompile(`;[^/]*`).ReplaceAllString(path, "")
+	path = parameters.ReplaceAllString(path, "")
 	return hexDigits.ReplaceAllStringFunc(path, strings.ToUpper)
 }
 
@@ -129,7 +143,7 @@ func shape(r *route.Rule) []string {
 
 func takesPath(r *route.Rule, path string) bool {
 	if r.PathRegex != "" {
-		return regexp.MustCompile(r.PathRegex).MatchString(path)
+		return searches(r.PathRegex, path)
 	}
 	return takesSegments(shape(r), strings.Split(path[1:], "/"))
 }
@@ -244,7 +258,7 @@ func takesValue(c route.Condition, v string, ok bool) bool {
 	case c.OneOf != nil:
 		return ok && slices.Contains(c.OneOf, v)
 	}
-	return ok && regexp.MustCompile(c.Matches).MatchString(v)
+	return ok && searches(c.Matches, v)
 }
 
 func sameButWeight(a, b *route.Rule) bool { return spell(a) == spell(b) }
@@ -256,7 +270,7 @@ func spell(r *route.Rule) string {
 	if s.PathRegex == "" {
 		s.Path, s.PathPrefix = "/"+strings.Join(shape(r), "/"), ""
 	}
-	s.Path = regexp.MustCompile(`\{\w+\}`).ReplaceAllString(s.Path, "{}")
+	s.Path = names.ReplaceAllString(s.Path, "{}")
 	for _, list := range []*[]route.Condition{&s.Headers, &s.Query, &s.Cookies, &s.Body} {
 		*list = slices.Clone(*list)
 		for i := range *list {
