@@ -1,0 +1,124 @@
+package luaapi
+
+import (
+	"net/netip"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/luaapi/vm"
+)
+
+// entry: what became of an exchange, for on_log.
+
+var entryFields = []field{
+	{name: "method", kind: "string", doc: "Method as it went upstream.",
+		get: func(f *frame) lua.LValue { return methodText(f.x.Request.Method) }},
+	{name: "path", kind: "string", doc: "Path as the route table saw it.",
+		get: func(f *frame) lua.LValue { return str(f.x.Request.Path) }},
+	{name: "host", kind: "string", doc: "Host that the client asked for.",
+		get: func(f *frame) lua.LValue { return str(f.x.Request.Host) }},
+	{name: "route", kind: "string?", doc: "Name of the route; nil when none matched.",
+		get: func(f *frame) lua.LValue {
+			if f.x.Route == nil {
+				return lua.LNil
+			}
+			return lua.LString(f.x.Route.Name)
+		}},
+	{name: "upstream", kind: "string?", doc: "Name of the upstream that was asked; nil when none was.",
+		get: func(f *frame) lua.LValue {
+			if f.x.Endpoint == nil {
+				return lua.LNil
+			}
+			return optional(f.x.Endpoint.Upstream)
+		}},
+	{name: "endpoint", kind: "string?", doc: "URL of the endpoint that was asked; nil when none was.",
+		get: func(f *frame) lua.LValue {
+			if f.x.Endpoint == nil {
+				return lua.LNil
+			}
+			return lua.LString(f.x.Endpoint.String())
+		}},
+	{name: "status", kind: "integer", doc: "Status of the answer; 499 when the client had left.",
+		get: func(f *frame) lua.LValue { return number(float64(f.x.Response.Status)) }},
+	{name: "source", kind: `"upstream"|"filter"|"gateway"|""`, doc: "Who made the answer.",
+		get: func(f *frame) lua.LValue { return lua.LString(f.x.Response.Source.String()) }},
+	{name: "duration_ms", kind: "number", doc: "Milliseconds from the request's head to the answer's last byte.",
+		get: func(f *frame) lua.LValue { return milliseconds(f.x.Times.Start, f.x.Times.Done) }},
+	{name: "upstream_ms", kind: "number?", doc: "Milliseconds from the end of the request filters to the upstream's first byte; nil without an answer of it.",
+		get: func(f *frame) lua.LValue { return milliseconds(f.x.Times.Filtered, f.x.Times.FirstByte) }},
+	{name: "bytes_in", kind: "integer", doc: "Bytes of the request's body that were read.",
+		get: func(f *frame) lua.LValue { return number(float64(f.x.Request.Body.Taken())) }},
+	{name: "bytes_out", kind: "integer", doc: "Bytes of the answer's body that were sent.",
+		get: func(f *frame) lua.LValue { return number(float64(f.x.Response.BodySent)) }},
+	{name: "client_ip", kind: "string?", doc: "Address of the client.",
+		get: func(f *frame) lua.LValue {
+			if f.x.Request.ClientIP == (netip.Addr{}) {
+				return lua.LNil
+			}
+			return lua.LString(f.x.Request.ClientIP.String())
+		}},
+	{name: "user", kind: "string?", doc: "Who the caller is, when a filter has said so.",
+		get: func(f *frame) lua.LValue { return optional(f.x.User) }},
+	{name: "request_id", kind: "string", doc: "Id of the request.",
+		get: func(f *frame) lua.LValue { return str(f.x.RequestID) }},
+	{name: "trace_id", kind: "string", doc: "Id of the trace.",
+		get: func(f *frame) lua.LValue { return str(f.x.TraceID) }},
+	{name: "error", kind: "string?", doc: "Why the gateway failed the request; nil when it did not.",
+		get: func(f *frame) lua.LValue {
+			if f.x.Err == nil {
+				return lua.LNil
+			}
+			return lua.LString(f.x.Err.Error())
+		}},
+	{name: "req", kind: "gw.Request", doc: "The request, read-only.", get: (*frame).requestView},
+	{name: "res", kind: "gw.Response", doc: "The answer, read-only.", get: (*frame).responseView},
+}
+
+// milliseconds between two instants, to the microsecond; nil when one of them never came.
+func milliseconds(from, to core.Instant) lua.LValue {
+	if from == 0 || to == 0 {
+		return lua.LNil
+	}
+	return lua.LNumber(float64(to.Sub(from).Microseconds()) / 1000)
+}
+
+var entryMethods = []vm.Func{
+	{Name: "entry:write", Phases: phaseLog,
+		Doc: "Writes the access line of this request: the gateway's own members, and those of extra behind them. Without a call there is no line. " +
+			"It never waits.",
+		Params: []vm.Param{{Name: "extra", Type: "table<string, any>", Optional: true, Doc: "further members"}},
+		Do:     writeEntry},
+}
+
+func writeEntry(a vm.Args) int {
+	f := entryOf(a)
+	var extra []byte
+	if a.Has(2) {
+		m := f.m
+		out, err := encodeJSON(m.cache.buffer[:0], a.Table(2))
+		if err != nil {
+			a.Bad(2, "%s", err)
+		}
+		if m.cache.buffer = out; out[0] != '{' {
+			a.Bad(2, "a table with names expected, got a list")
+		}
+		if extra = out[:len(out)-1]; len(extra) > 1 {
+			extra[0] = ','
+		} else {
+			extra = nil
+		}
+	}
+	f.m.stage.services.AccessLine(f.x, extra)
+	return 0
+}
+
+func entryOf(a vm.Args) *frame {
+	if ud, ok := a.L.Get(1).(*lua.LUserData); ok {
+		if h, ok := ud.Value.(*entryHandle); ok {
+			return (*frame)(h).alive(a.L)
+		}
+	}
+	raise(a.L, "call it with a colon: "+a.Func.Name+"(...)")
+	return nil
+}

@@ -1,0 +1,97 @@
+package luaapi
+
+import (
+	"sync/atomic"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/limit"
+	"github.com/moongate/moongate/luaapi/vm"
+)
+
+// script is one live file: what its table said when it was tried.
+type script struct {
+	name     string // without .lua
+	file     string // as it stands in errors
+	path     string
+	source   string
+	code     *vm.Script
+	stage    string
+	order    float64
+	onError  string
+	schema   *schema
+	identity []string
+	has      [functions]bool
+}
+
+// The functions of a script's table.
+const (
+	onRequest = iota
+	onResponse
+	onLog
+	onInit
+	functions
+)
+
+var functionNames = [functions]string{"on_request", "on_response", "on_log", "init"}
+
+// filter is one instance of a script.
+type filter struct {
+	name     string
+	stage    string
+	script   *script
+	index    int // of its script in the stage
+	goesOn   bool
+	order    float64
+	breaker  breaker
+	counters *counters
+}
+
+// turn is a filter on a route: what its functions run with.
+type turn struct {
+	filter   *filter
+	settings *settings
+	limiter  *limit.TokenBucket // of ROUTE/FILTER or as its settings name it; nil: none
+}
+
+// loaded is a script in a VM.
+type loaded struct{ fn [functions]*lua.LFunction }
+
+// breaker stops asking a filter that does nothing but fail: after so many failures in a row over so much time it answers 503 for
+// a while, and asks again. A filter that serves any request in between is left alone, however many it fails.
+type breaker struct {
+	failures atomic.Int32
+	first    atomic.Int64 // Instant of the first failure in the row
+	until    atomic.Int64 // Instant until which it is open
+}
+
+const (
+	breakerFailures = 10
+	breakerSpan     = time.Second
+	breakerPause    = 5 * time.Second
+)
+
+// open tells whether the filter rests.
+func (b *breaker) open(now core.Instant) bool {
+	until := b.until.Load()
+	return until != 0 && int64(now) < until
+}
+
+func (b *breaker) succeeded() {
+	if b.failures.Load() != 0 {
+		b.failures.Store(0)
+		b.until.Store(0)
+	}
+}
+
+func (b *breaker) failed(now core.Instant) {
+	n := b.failures.Add(1)
+	if n == 1 {
+		b.first.Store(int64(now))
+	}
+	if n >= breakerFailures && now.Sub(core.Instant(b.first.Load())) >= breakerSpan {
+		b.until.Store(int64(now.Add(breakerPause)))
+	}
+}

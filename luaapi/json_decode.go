@@ -1,0 +1,362 @@
+package luaapi
+
+import (
+	"strconv"
+	"unicode/utf8"
+	"unsafe"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+const (
+	// maxJSONDepth is how deep arrays and objects may nest, both ways.
+	maxJSONDepth = 100
+	// maxItems is the longest array that a script's table can hold as one.
+	maxItems = 1<<16 - 1
+)
+
+// jsonReader reads one JSON text (RFC 8259) into Lua values. Of two members with the same name the last one counts, as with
+// most upstreams. It reads strictly: what it accepts every other reader accepts with the same meaning.
+type jsonReader struct {
+	in   []byte
+	pos  int
+	buf  []byte // the last string that had escapes
+	make func(acap, hcap int) *lua.LTable
+	err  string // what is wrong at pos
+}
+
+// decodeJSON reads a whole text. The error names the byte where it is wrong.
+func decodeJSON(L *lua.LState, in []byte) (lua.LValue, error) {
+	r := jsonReader{in: in, make: L.CreateTable}
+	v := r.value(0)
+	return r.finish(v)
+}
+
+// finish checks that nothing but white space is left.
+func (r *jsonReader) finish(v lua.LValue) (lua.LValue, error) {
+	if r.err == "" {
+		if r.space(); r.pos < len(r.in) {
+			r.err = "more text after the value"
+		}
+	}
+	if r.err != "" {
+		return lua.LNil, &jsonError{r.pos, r.err}
+	}
+	return v, nil
+}
+
+// jsonError tells where a text is no JSON.
+type jsonError struct {
+	at   int
+	text string
+}
+
+func (e *jsonError) Error() string {
+	return "not JSON: " + e.text + " at byte " + strconv.Itoa(e.at+1)
+}
+
+func (r *jsonReader) fail(text string) lua.LValue {
+	if r.err == "" {
+		r.err = text
+	}
+	return lua.LNil
+}
+
+func (r *jsonReader) space() {
+	for r.pos < len(r.in) {
+		switch r.in[r.pos] {
+		case ' ', '\t', '\n', '\r':
+			r.pos++
+		default:
+			return
+		}
+	}
+}
+
+// peek is the next byte after white space, 0 at the end.
+func (r *jsonReader) peek() byte {
+	if r.space(); r.pos < len(r.in) {
+		return r.in[r.pos]
+	}
+	return 0
+}
+
+func (r *jsonReader) value(depth int) lua.LValue {
+	switch c := r.peek(); {
+	case c == '{':
+		return r.object(depth + 1)
+	case c == '[':
+		return r.array(depth + 1)
+	case c == '"':
+		if s, ok := r.text(); ok {
+			return lua.LString(s)
+		}
+		return lua.LNil
+	case c == '-' || '0' <= c && c <= '9':
+		if literal, ok := r.number(); ok {
+			return luaNumber(literal)
+		}
+		return lua.LNil
+	case c == 't' && r.word("true"):
+		return lua.LTrue
+	case c == 'f' && r.word("false"):
+		return lua.LFalse
+	case c == 'n' && r.word("null"):
+		return jsonNull
+	case r.pos >= len(r.in):
+		return r.fail("the text ends too early")
+	}
+	return r.fail("unexpected " + strconv.QuoteRune(rune(r.in[r.pos])))
+}
+
+func (r *jsonReader) word(w string) bool {
+	if len(r.in)-r.pos < len(w) || string(r.in[r.pos:r.pos+len(w)]) != w {
+		return false
+	}
+	r.pos += len(w)
+	return true
+}
+
+func (r *jsonReader) object(depth int) lua.LValue {
+	t := r.make(0, 8)
+	r.members(depth, func(name []byte) {
+		key := string(name)
+		if v := r.value(depth); r.err == "" {
+			t.RawSetString(key, v)
+		}
+	})
+	return t
+}
+
+// members walks an object; member must consume the value, and no longer needs the name after that.
+func (r *jsonReader) members(depth int, member func(name []byte)) {
+	if depth > maxJSONDepth {
+		r.fail("nested deeper than 100")
+		return
+	}
+	r.pos++
+	if r.peek() == '}' {
+		r.pos++
+		return
+	}
+	for r.err == "" {
+		if r.peek() != '"' {
+			r.fail("a member's name was expected")
+			return
+		}
+		name, ok := r.text()
+		if !ok {
+			return
+		}
+		if r.peek() != ':' {
+			r.fail("':' was expected")
+			return
+		}
+		r.pos++
+		if member(name); r.err != "" || !r.more('}') {
+			return
+		}
+	}
+}
+
+// more consumes a comma, or the closing sign and tells that it was the last.
+func (r *jsonReader) more(closing byte) bool {
+	switch r.peek() {
+	case ',':
+		r.pos++
+		return true
+	case closing:
+		r.pos++
+		return false
+	}
+	r.fail("',' or '" + string(rune(closing)) + "' was expected")
+	return false
+}
+
+func (r *jsonReader) array(depth int) lua.LValue {
+	t := r.make(0, 0)
+	t.Metatable = jsonArray
+	r.items(depth, func(i int) {
+		if i >= maxItems {
+			r.fail("an array of more than 65535 items")
+			return
+		}
+		if v := r.value(depth); r.err == "" {
+			t.Append(v)
+		}
+	})
+	return t
+}
+
+// items walks an array; item must consume the value.
+func (r *jsonReader) items(depth int, item func(i int)) {
+	if depth > maxJSONDepth {
+		r.fail("nested deeper than 100")
+		return
+	}
+	r.pos++
+	if r.peek() == ']' {
+		r.pos++
+		return
+	}
+	for i := 0; r.err == ""; i++ {
+		if item(i); r.err != "" || !r.more(']') {
+			return
+		}
+	}
+}
+
+// text reads a string; what it gives holds until the next call. The string must be UTF-8 without control characters and lone
+// surrogates.
+func (r *jsonReader) text() ([]byte, bool) {
+	start := r.pos + 1
+	ascii := true
+	for i := start; i < len(r.in); i++ {
+		switch c := r.in[i]; {
+		case c == '"':
+			r.pos = i + 1
+			if s := r.in[start:i]; ascii || utf8.Valid(s) {
+				return s, true
+			}
+			r.pos = start
+			r.fail("a string that is not UTF-8")
+			return nil, false
+		case c == '\\':
+			return r.escaped(start, i)
+		case c < ' ':
+			r.pos = i
+			r.fail("a control character in a string")
+			return nil, false
+		case c >= utf8.RuneSelf:
+			ascii = false
+		}
+	}
+	r.pos = len(r.in)
+	r.fail("a string without its end")
+	return nil, false
+}
+
+// escaped reads a string whose first escape stands at i.
+func (r *jsonReader) escaped(start, i int) ([]byte, bool) {
+	out := append(r.buf[:0], r.in[start:i]...)
+	defer func() { r.buf = out }()
+	for i < len(r.in) {
+		switch c := r.in[i]; {
+		case c == '"':
+			r.pos = i + 1
+			if !utf8.Valid(out) {
+				r.fail("a string that is not UTF-8")
+				return nil, false
+			}
+			return out, true
+		case c < ' ':
+			r.pos = i
+			r.fail("a control character in a string")
+			return nil, false
+		case c != '\\':
+			out = append(out, c)
+			i++
+		default:
+			var n int
+			if out, n = unescape(out, r.in[i:]); n == 0 {
+				r.pos = i
+				r.fail("an escape that means nothing")
+				return nil, false
+			}
+			i += n
+		}
+	}
+	r.pos = len(r.in)
+	r.fail("a string without its end")
+	return nil, false
+}
+
+// unescape appends what the escape at the start of in stands for, and tells its length, 0 when it is none.
+func unescape(out, in []byte) ([]byte, int) {
+	if len(in) < 2 {
+		return out, 0
+	}
+	switch in[1] {
+	case '"', '\\', '/':
+		return append(out, in[1]), 2
+	case 'b':
+		return append(out, '\b'), 2
+	case 'f':
+		return append(out, '\f'), 2
+	case 'n':
+		return append(out, '\n'), 2
+	case 'r':
+		return append(out, '\r'), 2
+	case 't':
+		return append(out, '\t'), 2
+	case 'u':
+		c := hex4(in)
+		switch {
+		case c < 0 || 0xdc00 <= c && c < 0xe000:
+			return out, 0
+		case c < 0xd800 || c >= 0xe000:
+			return utf8.AppendRune(out, c), 6
+		}
+		if low := hex4(in[6:]); 0xdc00 <= low && low < 0xe000 {
+			return utf8.AppendRune(out, 0x10000+(c-0xd800)<<10+(low-0xdc00)), 12
+		}
+	}
+	return out, 0
+}
+
+// hex4 reads \uXXXX, -1 when it is none.
+func hex4(in []byte) rune {
+	if len(in) < 6 || in[0] != '\\' || in[1] != 'u' {
+		return -1
+	}
+	var v rune
+	for _, c := range in[2:6] {
+		switch {
+		case '0' <= c && c <= '9':
+			v = v<<4 | rune(c-'0')
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			v = v<<4 | rune(c|0x20-'a'+10)
+		default:
+			return -1
+		}
+	}
+	return v
+}
+
+// number reads a number's literal as RFC 8259 section 6 spells it.
+func (r *jsonReader) number() (string, bool) {
+	start, i := r.pos, r.pos
+	digits := func() bool {
+		from := i
+		for i < len(r.in) && '0' <= r.in[i] && r.in[i] <= '9' {
+			i++
+		}
+		return i > from
+	}
+	if r.in[i] == '-' {
+		i++
+	}
+	ok := true
+	if i < len(r.in) && r.in[i] == '0' {
+		i++
+	} else {
+		ok = digits()
+	}
+	if ok && i < len(r.in) && r.in[i] == '.' {
+		i++
+		ok = digits()
+	}
+	if ok && i < len(r.in) && r.in[i]|0x20 == 'e' {
+		i++
+		if i < len(r.in) && (r.in[i] == '+' || r.in[i] == '-') {
+			i++
+		}
+		ok = digits()
+	}
+	r.pos = i
+	if !ok {
+		r.fail("a number that is cut short")
+		return "", false
+	}
+	return unsafe.String(&r.in[start], i-start), true
+}

@@ -1,0 +1,93 @@
+package luaapi
+
+import (
+	"context"
+	"log/slog"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/moongate/moongate/luaapi/vm"
+)
+
+// gw.log: lines of scripts in the gateway's log.
+
+var logFuncs = []vm.Func{
+	logFunc("debug", slog.LevelDebug, "Writes a line for who debugs a filter."),
+	logFunc("info", slog.LevelInfo, "Writes a line about what is worth knowing."),
+	logFunc("warn", slog.LevelWarn, "Writes a line about what should be looked at."),
+	logFunc("error", slog.LevelError, "Writes a line about what went wrong."),
+}
+
+func logFunc(name string, level slog.Level, doc string) vm.Func {
+	return vm.Func{Name: "gw.log." + name,
+		Doc: doc + " During a request it carries request_id and trace_id.",
+		Params: list(p("message", "string", "three or four words"),
+			opt("fields", "table<string, any>", "facts")),
+		Do: func(a vm.Args) int {
+			w := worldOf(a.VM)
+			message := argText(a, 1)
+			var fields *lua.LTable
+			if a.Has(2) {
+				fields = a.Readable(2)
+			}
+			if !w.log.Enabled(context.Background(), level) {
+				return 0
+			}
+			attrs := frameAttrs(a.VM)
+			if fields != nil {
+				attrs = append(attrs, fieldAttrs(a, fields)...)
+			}
+			a.VM.Grow(len(message))
+			w.log.LogAttrs(context.Background(), level, message, attrs...)
+			return 0
+		}}
+}
+
+// frameAttrs say where a line comes from.
+func frameAttrs(v *vm.VM) []slog.Attr {
+	f, _ := v.Slot.(*frame)
+	if f == nil || f.x == nil {
+		return nil
+	}
+	attrs := make([]slog.Attr, 0, 8)
+	if f.turn != nil {
+		attrs = append(attrs, slog.String("stage", f.turn.filter.stage), slog.String("script", f.turn.filter.name))
+	}
+	return append(attrs, slog.String("request_id", string(f.x.RequestID)), slog.String("trace_id", string(f.x.TraceID)))
+}
+
+func fieldAttrs(a vm.Args, fields *lua.LTable) (attrs []slog.Attr) {
+	for key, v := fields.Next(lua.LNil); key != lua.LNil; key, v = fields.Next(key) {
+		name, ok := text(key)
+		if !ok {
+			a.Bad(2, "fields have names, not %s", describe(key))
+		}
+		attrs = append(attrs, slog.Any(name, logValue(v)))
+	}
+	return attrs
+}
+
+// logValue gives a Lua value as a log line shows it; whole numbers stay whole.
+func logValue(v lua.LValue) any {
+	switch v := v.(type) {
+	case lua.LString:
+		return string(v)
+	case lua.LBool:
+		return bool(v)
+	case lua.LNumber:
+		if n := int64(v); lua.LNumber(n) == v {
+			return n
+		}
+		return vm.NumberText(float64(v))
+	}
+	out, err := encodeJSON(nil, v)
+	if err != nil {
+		return describe(v)
+	}
+	return string(out)
+}
+
+// printed is a line of print.
+func printed(log *slog.Logger, v *vm.VM, text string) {
+	log.LogAttrs(context.Background(), slog.LevelInfo, text, frameAttrs(v)...)
+}

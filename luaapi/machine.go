@@ -1,0 +1,78 @@
+package luaapi
+
+import (
+	"errors"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/moongate/moongate/luaapi/vm"
+)
+
+// machine is what luaapi keeps beside one VM for its life: its Data.
+type machine struct {
+	stage    *stage
+	filters  []loaded      // by the script's index in the stage
+	confs    []*lua.LTable // by the settings' index; nil: not needed yet
+	surfaces surfaces
+	cache    caches
+}
+
+func newMachine(s *stage) *machine {
+	return &machine{stage: s, filters: make([]loaded, len(s.scripts)), confs: make([]*lua.LTable, len(s.settings))}
+}
+
+// prepare loads a script, once, and runs its init for settings, once for each.
+func (m *machine) prepare(v *vm.VM, s *script, index int, set *settings) (*lua.LTable, error) {
+	l := &m.filters[index]
+	if *l == (loaded{}) {
+		table, err := v.Load(s.code)
+		if err != nil {
+			return nil, err
+		}
+		if l.fn, err = functionsOf(s, table); err != nil {
+			return nil, err
+		}
+	}
+	conf := set.conf
+	if init := l.fn[onInit]; init != nil {
+		v.Phase = phaseInit
+		state, err := v.Call(init, set.conf)
+		if err != nil {
+			return nil, err
+		}
+		conf = withState(set.real, state)
+	}
+	m.confs[set.index] = conf
+	return conf, nil
+}
+
+// withState is a filter's settings as one VM sees them: with what init made, read-only like all of them.
+func withState(real *lua.LTable, state lua.LValue) *lua.LTable {
+	own := newTable()
+	for key, v := real.Next(lua.LNil); key != lua.LNil; key, v = real.Next(key) {
+		own.RawSet(key, v)
+	}
+	if state != lua.LNil {
+		own.RawSetString("state", state)
+	}
+	return vm.Freeze("conf", own)
+}
+
+// functionsOf takes the functions out of what a script returned.
+func functionsOf(s *script, result lua.LValue) (fn [functions]*lua.LFunction, err error) {
+	t, ok := result.(*lua.LTable)
+	if !ok {
+		return fn, &vm.Error{Script: s.file, Line: lastLine(s.source), Message: "the script returned " + describe(result) +
+			": it returns a table with its functions"}
+	}
+	for i, name := range functionNames {
+		switch v := t.RawGetString(name).(type) {
+		case *lua.LNilType:
+		case *lua.LFunction:
+			fn[i] = v
+		default:
+			return fn, errors.New(name + " is a " + v.Type().String() + ", not a function")
+		}
+	}
+	return fn, nil
+}

@@ -1,0 +1,64 @@
+package luaapi
+
+import (
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/moongate/moongate/luaapi/vm"
+)
+
+var pathFuncs = []vm.Func{
+	{Name: "gw.path.match",
+		Doc: "Tells whether a path fits a pattern or one of a list: exact segments, `*` for any one, `**` at the end for any number, also none. " +
+			"A segment's ;parameters are not looked at, and a slash at the end counts, as in the route table.",
+		Params:  list(p("patterns", "string|string[]", ""), p("path", "string", "such as req.path")),
+		Returns: list(p("fits", "boolean", "")),
+		Do: func(a vm.Args) int {
+			a.L.Push(lua.LBool(patternsArg(a).match(argText(a, 2))))
+			return 1
+		}},
+}
+
+const maxPatterns = 256
+
+// patternsArg compiles argument 1, and remembers what cannot change: texts and read-only lists.
+func patternsArg(a vm.Args) patterns {
+	c := cachesOf(a.VM)
+	var key any
+	var texts []string
+	switch v := a.Get(1).(type) {
+	case lua.LString:
+		key = v
+		if ps, ok := c.patterns[key]; ok {
+			return ps
+		}
+		texts = []string{string(v)}
+	case *lua.LTable:
+		if vm.IsFrozen(v) {
+			key = v
+			if ps, ok := c.patterns[key]; ok {
+				return ps
+			}
+		}
+		texts = stringsOf(v)
+		if len(texts) != vm.Thaw(v).MaxN() {
+			a.Bad(1, "a list of path patterns expected")
+		}
+	default:
+		a.Bad(1, "a path pattern or a list of them expected, got %s", v.Type())
+	}
+	ps := make(patterns, len(texts))
+	for i, text := range texts {
+		a.VM.Charge(8 + len(text))
+		var err error
+		if ps[i], err = compilePattern(text); err != nil {
+			a.Bad(1, "%s: %s", describe(lua.LString(visible(text))), err)
+		}
+	}
+	if key != nil {
+		if c.patterns == nil || len(c.patterns) >= maxPatterns {
+			c.patterns = map[any]patterns{}
+		}
+		c.patterns[key] = ps
+	}
+	return ps
+}

@@ -1,0 +1,239 @@
+package luaapi
+
+import (
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/moongate/moongate/conf"
+	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/limit"
+	"github.com/moongate/moongate/luaapi/vm"
+)
+
+// Pipeline is a core.Pipeline whose filters are scripts. It is immutable and safe for concurrent use.
+type Pipeline struct {
+	// Warnings are what loads but is probably not meant.
+	Warnings conf.Errors
+
+	stages  []*stage
+	byRoute [][]core.Stage
+	world   *world
+}
+
+// Stages are those that have filters on the route.
+func (p *Pipeline) Stages(route *core.Route) []core.Stage {
+	if route == nil {
+		return p.byRoute[0]
+	}
+	return p.byRoute[route.ID]
+}
+
+// Identity lists the headers that only filters may set.
+func (p *Pipeline) Identity() []string { return p.world.identity.names }
+
+// Commit makes the pipeline's limiters the running ones. It is called once, when the pipeline goes live.
+func (p *Pipeline) Commit() { p.world.limits.Commit() }
+
+// EachPool visits the VM pools by stage.
+func (p *Pipeline) EachPool(visit func(stage string, stats vm.Stats)) {
+	for _, s := range p.stages {
+		visit(s.name, s.pool.Stats())
+	}
+}
+
+// makeStages plans every stage for every route, with settings checked and tried.
+func (b *builder) makeStages() {
+	routes := make([]*conf.Route, len(b.o.Routes)+1)
+	for _, rt := range b.o.Routes {
+		routes[rt.ID] = b.o.Config.Route(rt.Name)
+	}
+	before := make([]int, len(routes))
+	for _, name := range b.o.Config.Pipeline.Stages {
+		st := &stage{name: name, world: b.world, plans: make([]plan, len(routes))}
+		collector := &collector{b: b, st: st, known: map[string][]*settings{}, same: map[sameSettings]*settings{}}
+		for i, rt := range routes {
+			st.plans[i].before = before[i]
+			for _, f := range b.filters {
+				if f.stage == name {
+					collector.plan(&st.plans[i], f, rt)
+				}
+			}
+			before[i] += len(st.plans[i].turns)
+		}
+		if len(st.scripts) == 0 {
+			continue
+		}
+		st.pool = vm.NewPool(b.base, b.poolOptions())
+		b.stages = append(b.stages, st)
+		b.try(st)
+	}
+}
+
+// collector gathers the distinct settings and the scripts of a stage.
+type collector struct {
+	b     *builder
+	st    *stage
+	known map[string][]*settings
+	same  map[sameSettings]*settings
+}
+
+// sameSettings finds settings that are the very same table, which is what routes without settings of their own have.
+type sameSettings struct {
+	filter *filter
+	table  *conf.Table
+}
+
+// plan gives a filter its turn on a route, if it runs there. Without a route those run that run on routes which say nothing else.
+func (c *collector) plan(p *plan, f *filter, rt *conf.Route) {
+	cf := c.b.o.Config.Filter(f.name)
+	written, runs := cf.Settings, cf.Enabled
+	pos, key, route := cf.Pos, "filter."+f.name, ""
+	if rt != nil {
+		written, runs = cf.On(rt)
+		route = rt.Name
+		if over := overrideOf(rt, f.name); over != nil {
+			pos, key = over.Pos, "route."+rt.Name+".filter."+f.name
+		}
+	}
+	if !runs || rt == nil && !f.script.has[onResponse] && !f.script.has[onLog] {
+		return
+	}
+	set := c.settings(f, written, pos, key)
+	if set == nil {
+		return
+	}
+	f.index = c.script(f.script)
+	t := turn{filter: f, settings: set}
+	if rt != nil {
+		t.limiter = c.b.limiterOf(route, f, set, written)
+	}
+	p.turns = append(p.turns, t)
+	for i, has := range f.script.has {
+		p.has[i] = p.has[i] || has
+	}
+}
+
+func overrideOf(rt *conf.Route, name string) *conf.RouteFilter {
+	for i := range rt.Filters {
+		if rt.Filters[i].Name == name {
+			return &rt.Filters[i]
+		}
+	}
+	return nil
+}
+
+// settings finds or makes the distinct settings of a filter's script; nil when they are wrong.
+func (c *collector) settings(f *filter, written *conf.Table, pos conf.Pos, key string) *settings {
+	if set, ok := c.same[sameSettings{f, written}]; ok {
+		return set
+	}
+	bucket := f.script.name + "\x00" + written.Text()
+	for _, set := range c.known[bucket] {
+		if set.table.Equal(written) {
+			c.same[sameSettings{f, written}] = set
+			return set
+		}
+	}
+	faults := len(c.b.errs)
+	real := c.b.apply(f.script.schema, key, pos, written)
+	var set *settings
+	if len(c.b.errs) == faults {
+		c.script(f.script)
+		set = &settings{index: len(c.st.settings), table: written, real: real, where: pos, key: key, script: f.script}
+		set.conf = vm.Freeze("conf", real)
+		c.st.settings = append(c.st.settings, set)
+		c.known[bucket] = append(c.known[bucket], set)
+	}
+	c.same[sameSettings{f, written}] = set
+	return set
+}
+
+// script is the index of a script in the stage.
+func (c *collector) script(s *script) int {
+	for i, known := range c.st.scripts {
+		if known == s {
+			return i
+		}
+	}
+	c.st.scripts = append(c.st.scripts, s)
+	return len(c.st.scripts) - 1
+}
+
+// limiterOf gives the limiter of a filter on a route: the one that its settings name, else its own, called ROUTE/FILTER.
+func (b *builder) limiterOf(route string, f *filter, set *settings, written *conf.Table) *limit.TokenBucket {
+	rateField, named := f.script.schema.fields["rate"], f.script.schema.fields["limiter"]
+	if (rateField == nil || rateField.kind != "rate") && (named == nil || named.kind != "string") {
+		return nil
+	}
+	name := route + "/" + f.name
+	pos, key := set.where, set.key
+	shared, isNamed := written.Get("limiter")
+	if isNamed {
+		name, _ = shared.V.(string)
+		pos, key = shared.Pos, set.key+".limiter"
+	}
+	value, hasRate := written.Get("rate")
+	if !hasRate && rateField != nil && rateField.fallback != nil && !isNamed {
+		value, hasRate = *rateField.fallback, true
+	}
+	switch bucket := b.world.limits.Get(name); {
+	case hasRate:
+	case !isNamed:
+		b.errs.Add(pos, key, `wants rate = "5/s", or limiter = the name of a [limiter.NAME]`)
+		return nil
+	case bucket == nil:
+		b.errs.Add(pos, key, "there is no limiter %q: add a [limiter.%s] with its rate", name, name)
+		return nil
+	default:
+		return bucket
+	}
+	rate, err := value.Rate()
+	if err != nil {
+		return nil // noted already
+	}
+	burst := rate.Count
+	if n, ok := set.real.RawGetString("burst").(lua.LNumber); ok {
+		burst = int64(n)
+	}
+	return b.declare(pos, key, name, rate, burst)
+}
+
+// try loads the stage's scripts into a VM that is thrown away, and runs their init functions with all settings.
+func (b *builder) try(st *stage) {
+	v := vm.New(b.base)
+	m := newMachine(st)
+	v.Data = m
+	for _, set := range st.settings {
+		index := 0
+		for st.scripts[index] != set.script {
+			index++
+		}
+		if _, err := m.prepare(v, set.script, index, set); err != nil {
+			b.failedInit(set, err)
+		}
+	}
+}
+
+// failedInit notes what init raised: at the setting that it names, or else at the settings as a whole.
+func (b *builder) failedInit(set *settings, err error) {
+	if wrong := settingOf(err); wrong != nil {
+		pos := set.where
+		if v, ok := set.table.Get(wrong.name); ok {
+			pos = v.Pos
+		}
+		b.errs.Add(pos, set.key+"."+wrong.name, "%s", wrong.text)
+		return
+	}
+	b.errs.Add(set.where, set.key, "%s", err)
+}
+
+func (b *builder) pipeline() *Pipeline {
+	p := &Pipeline{Warnings: b.warnings, stages: b.stages, world: b.world, byRoute: make([][]core.Stage, len(b.o.Routes)+1)}
+	for _, st := range b.stages {
+		for id := range st.plans {
+			if len(st.plans[id].turns) > 0 {
+				p.byRoute[id] = append(p.byRoute[id], st)
+			}
+		}
+	}
+	return p
+}

@@ -1,0 +1,35 @@
+-- Writes one line of the access log for each request. The gateway renders its members (time, ids, method, path, route,
+-- upstream, status, bytes, milliseconds ...); what stands in the table below comes behind them.
+-- Deleting this file, and its table in the configuration, ends the access log.
+
+---@type gw.Filter
+local M = {
+  stage = "log",
+  on_error = "continue", -- a log never fails a request
+  config = {
+    headers = { "list", of = "string", default = {}, doc = "request headers that are logged; secrets never belong here" },
+    skip = { "list", of = "string", default = {}, doc = "paths that are not logged, such as /health or /static/**" },
+  },
+}
+
+local masked = { authorization = true, cookie = true, ["proxy-authorization"] = true }
+
+---@param entry gw.Entry
+---@param ctx gw.Context
+---@param conf table
+function M.on_log(entry, ctx, conf)
+  if gw.path.match(conf.skip, entry.path) then
+    return
+  end
+  if #conf.headers == 0 then
+    return entry:write()
+  end
+  local headers = {}
+  for _, name in ipairs(conf.headers) do
+    local value = entry.req.headers[name]
+    headers[name] = value and masked[name:lower()] and "***" or value
+  end
+  entry:write({ headers = headers })
+end
+
+return M

@@ -1,0 +1,36 @@
+-- Limits how often a caller may come: a bucket of `burst` requests for each key, filled at `rate`.
+--
+--   [route.filter.rate_limit]
+--   rate = "5/s"
+--   burst = 10
+--
+-- Each route counts for itself, unless `limiter` names a [limiter.NAME] that several share.
+
+---@type gw.Filter
+local M = {
+  stage = "limit",
+  config = {
+    rate = { "rate", doc = "such as 5/s or 100/m" },
+    burst = { "integer", min = 1, doc = "requests that pass at once; default: the count of the rate" },
+    limiter = { "string", doc = "name of a limiter to share instead" },
+    key = { "string", default = "ip", doc = "whom to count: ip, user, route, global or header:NAME" },
+  },
+}
+
+---@param req gw.Request
+---@param ctx gw.Context
+---@param conf table
+function M.on_request(req, ctx, conf)
+  local ok, info = gw.limit.take(conf, gw.limit.key(conf.key))
+  if ok then
+    return
+  end
+  return gw.respond(429, "too many requests", {
+    ["Retry-After"] = info.retry_after,
+    ["RateLimit-Limit"] = info.limit,
+    ["RateLimit-Remaining"] = info.remaining,
+    ["RateLimit-Reset"] = info.retry_after,
+  })
+end
+
+return M
