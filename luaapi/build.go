@@ -16,6 +16,7 @@ import (
 	"github.com/moongate/moongate/core/limit"
 	"github.com/moongate/moongate/luaapi/stdlib"
 	"github.com/moongate/moongate/luaapi/vm"
+	"github.com/moongate/moongate/metrics"
 )
 
 // Options are what a pipeline is made of.
@@ -25,13 +26,13 @@ type Options struct {
 	Services core.Services // asked while requests run, and by scripts' init functions
 	Limits   *limit.Registry
 	Shared   *Shared
-	Metrics  Metrics      // nil: nobody counts
-	Log      *slog.Logger // nil: slog.Default
+	Metrics  *metrics.Plan // of the same generation; nil: nobody counts
+	Log      *slog.Logger  // nil: slog.Default
 }
 
 // Build compiles, checks and tries all scripts, and makes the pipeline of them. The error is a conf.Errors with every fault that was
 // found: at the script's line, or at the configuration's key. Nothing that runs is touched before Pipeline.Commit.
-func Build(o Options) (*Pipeline, error) {
+func Build(o Options) (_ *Pipeline, err error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
@@ -42,13 +43,15 @@ func Build(o Options) (*Pipeline, error) {
 		o.Shared = NewShared()
 	}
 	if o.Metrics == nil {
-		o.Metrics = noMetrics{}
+		if o.Metrics, err = uncounted(); err != nil {
+			return nil, err
+		}
 	}
 	b := &builder{o: o, scripts: map[string]*script{}, paths: map[string]string{}}
-	b.world = &world{services: o.Services, log: o.Log, shared: o.Shared, limits: o.Limits.Plan(), identity: &identity{}, kinds: newSurfaces(),
+	b.world = &world{services: o.Services, log: o.Log, shared: o.Shared, limits: o.Limits.Plan(), identity: &identity{}, kinds: newSurfaces(), metrics: o.Metrics,
 		env: o.Config.Scripts.EnvValues, names: o.Config.Scripts.Env, files: files{dir: o.Config.Scripts.Dir}}
 	b.compile()
-	if err := b.makeBase(); err != nil {
+	if err = b.makeBase(); err != nil {
 		return nil, err
 	}
 	b.readScripts()
@@ -56,10 +59,19 @@ func Build(o Options) (*Pipeline, error) {
 	b.makeFilters()
 	b.makeStages()
 	b.claimHeaders()
-	if err := b.errs.Err(); err != nil {
+	if err = b.errs.Err(); err != nil {
 		return nil, err
 	}
 	return b.pipeline(), nil
+}
+
+// uncounted is a plan of metrics that nobody scrapes.
+func uncounted() (*metrics.Plan, error) {
+	m, err := metrics.New(metrics.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return m.Plan(metrics.Generation{})
 }
 
 // builder makes a pipeline step by step and notes what is wrong.
@@ -160,7 +172,9 @@ func (b *builder) readScripts() {
 
 func (b *builder) load(s *script) *lua.LTable {
 	v := vm.New(b.base)
-	v.Data = newMachine(&stage{world: b.world})
+	m := newMachine(&stage{world: b.world})
+	m.loading = s.name
+	v.Data = m
 	result, err := v.Load(s.code)
 	if err != nil {
 		b.raised(conf.Pos{File: s.path, Line: 1}, "", err)
@@ -281,7 +295,6 @@ func (b *builder) makeFilters() {
 			}
 			continue
 		}
-		f.counters = newCounters(b.o.Metrics, f.stage, f.name)
 		b.filters = append(b.filters, f)
 	}
 	slices.SortFunc(b.filters, func(x, y *filter) int {

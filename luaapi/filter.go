@@ -9,6 +9,7 @@ import (
 	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/core/limit"
 	"github.com/moongate/moongate/luaapi/vm"
+	"github.com/moongate/moongate/metrics"
 )
 
 // script is one live file: what its table said when it was tried.
@@ -39,14 +40,14 @@ var functionNames = [functions]string{"on_request", "on_response", "on_log", "in
 
 // filter is one instance of a script.
 type filter struct {
-	name     string
-	stage    string
-	script   *script
-	index    int // of its script in the stage
-	goesOn   bool
-	order    float64
-	breaker  breaker
-	counters *counters
+	name    string
+	stage   string
+	script  *script
+	index   int // of its script in the stage
+	goesOn  bool
+	order   float64
+	breaker breaker
+	metrics *metrics.Filter
 }
 
 // turn is a filter on a route: what its functions run with.

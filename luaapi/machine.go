@@ -15,6 +15,7 @@ type machine struct {
 	confs    []*lua.LTable // by the settings' index; nil: not needed yet
 	surfaces surfaces
 	cache    caches
+	loading  string // the filter for which a script is loaded
 }
 
 func newMachine(s *stage) *machine {
@@ -22,14 +23,15 @@ func newMachine(s *stage) *machine {
 }
 
 // prepare loads a script, once, and runs its init for settings, once for each.
-func (m *machine) prepare(v *vm.VM, s *script, index int, set *settings) (*lua.LTable, error) {
-	l := &m.filters[index]
+func (m *machine) prepare(v *vm.VM, f *filter, set *settings) (*lua.LTable, error) {
+	m.loading = f.name
+	l := &m.filters[f.index]
 	if *l == (loaded{}) {
-		table, err := v.Load(s.code)
+		table, err := v.Load(f.script.code)
 		if err != nil {
 			return nil, err
 		}
-		if l.fn, err = functionsOf(s, table); err != nil {
+		if l.fn, err = functionsOf(f.script, table); err != nil {
 			return nil, err
 		}
 	}

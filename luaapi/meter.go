@@ -5,49 +5,28 @@ import (
 	"time"
 
 	"github.com/moongate/moongate/luaapi/vm"
+	"github.com/moongate/moongate/metrics"
 )
 
-// Metrics is where filters are counted. It is safe for concurrent use.
-type Metrics interface {
-	// Filter gives the series of a filter, the same for the same names.
-	Filter(stage, script string) FilterMetrics
-	// Custom gives the series that scripts declare.
-	Custom() CustomMetrics
+// Collect tells a scrape of the VM pools.
+func (p *Pipeline) Collect(s *metrics.Scrape) {
+	for _, st := range p.stages {
+		stats := st.pool.Stats()
+		s.VMPool(st.name, metrics.Pool{
+			Size: stats.Size, Busy: stats.InUse, Acquires: stats.Acquires, Waits: stats.Waits, Exhausted: stats.Exhausted,
+		})
+	}
 }
 
-// FilterMetrics counts the runs of one filter's functions.
-type FilterMetrics interface {
-	Ran(took time.Duration)
-	Failed()
-	TimedOut()
-}
-
-// noMetrics counts nothing.
-type noMetrics struct{}
-
-func (noMetrics) Filter(string, string) FilterMetrics { return noMetrics{} }
-func (noMetrics) Custom() CustomMetrics               { return nil }
-func (noMetrics) Ran(time.Duration)                   {}
-func (noMetrics) Failed()                             {}
-func (noMetrics) TimedOut()                           {}
-
-// counters count one filter's runs.
-type counters struct{ to FilterMetrics }
-
-func newCounters(m Metrics, stage, filter string) *counters {
-	return &counters{m.Filter(stage, filter)}
-}
-
-func (c *counters) observe(took time.Duration, err error) {
-	c.to.Ran(took)
+// observe counts a run of a filter's function.
+func observe(m *metrics.Filter, took time.Duration, err error) {
+	m.Observe(took)
 	if err == nil {
 		return
 	}
+	m.Error()
 	var e *vm.Error
-	if c.to.Failed(); errors.As(err, &e) && e.Timeout {
-		c.to.TimedOut()
+	if errors.As(err, &e) && e.Timeout {
+		m.Timeout()
 	}
 }
-
-// CustomMetrics are the series that scripts declare.
-type CustomMetrics interface{}

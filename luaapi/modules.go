@@ -13,7 +13,7 @@ import (
 func Funcs() []vm.Func {
 	var all []vm.Func
 	for _, module := range [][]vm.Func{respondFuncs, logFuncs, jsonFuncs, jwtFuncs, limitFuncs, balanceFuncs, upstreamFuncs, sharedFuncs,
-		cryptoFuncs, reFuncs, pathFuncs, timeFuncs, uuidFuncs, envFuncs, fileFuncs} {
+		cryptoFuncs, reFuncs, pathFuncs, timeFuncs, uuidFuncs, metricFuncs, envFuncs, fileFuncs} {
 		all = append(all, module...)
 	}
 	return all
@@ -22,7 +22,7 @@ func Funcs() []vm.Func {
 // Methods is the part of the binding table that stands on handles.
 func Methods() []vm.Func {
 	var all []vm.Func
-	for _, of := range [][]vm.Func{requestMethods, queryMethods, responseMethods, entryMethods} {
+	for _, of := range [][]vm.Func{requestMethods, queryMethods, responseMethods, entryMethods, metricMethods} {
 		all = append(all, of...)
 	}
 	return all

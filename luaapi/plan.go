@@ -33,13 +33,6 @@ func (p *Pipeline) Identity() []string { return p.world.identity.names }
 // Commit makes the pipeline's limiters the running ones. It is called once, when the pipeline goes live.
 func (p *Pipeline) Commit() { p.world.limits.Commit() }
 
-// EachPool visits the VM pools by stage.
-func (p *Pipeline) EachPool(visit func(stage string, stats vm.Stats)) {
-	for _, s := range p.stages {
-		visit(s.name, s.pool.Stats())
-	}
-}
-
 // makeStages plans every stage for every route, with settings checked and tried.
 func (b *builder) makeStages() {
 	routes := make([]*conf.Route, len(b.o.Routes)+1)
@@ -97,11 +90,14 @@ func (c *collector) plan(p *plan, f *filter, rt *conf.Route) {
 	if !runs || rt == nil && !f.script.has[onResponse] && !f.script.has[onLog] {
 		return
 	}
+	f.index = c.script(f.script)
 	set := c.settings(f, written, pos, key)
 	if set == nil {
 		return
 	}
-	f.index = c.script(f.script)
+	if f.metrics == nil {
+		f.metrics = c.b.o.Metrics.Filter(f.stage, f.name)
+	}
 	t := turn{filter: f, settings: set}
 	if rt != nil {
 		t.limiter = c.b.limiterOf(route, f, set, written)
@@ -137,8 +133,7 @@ func (c *collector) settings(f *filter, written *conf.Table, pos conf.Pos, key s
 	real := c.b.apply(f.script.schema, key, pos, written)
 	var set *settings
 	if len(c.b.errs) == faults {
-		c.script(f.script)
-		set = &settings{index: len(c.st.settings), table: written, real: real, where: pos, key: key, script: f.script}
+		set = &settings{index: len(c.st.settings), table: written, real: real, where: pos, key: key, filter: f}
 		set.conf = vm.Freeze("conf", real)
 		c.st.settings = append(c.st.settings, set)
 		c.known[bucket] = append(c.known[bucket], set)
@@ -203,11 +198,7 @@ func (b *builder) try(st *stage) {
 	m := newMachine(st)
 	v.Data = m
 	for _, set := range st.settings {
-		index := 0
-		for st.scripts[index] != set.script {
-			index++
-		}
-		if _, err := m.prepare(v, set.script, index, set); err != nil {
+		if _, err := m.prepare(v, set.filter, set); err != nil {
 			b.failedInit(set, err)
 		}
 	}

@@ -18,8 +18,8 @@ import (
 
 // settings are one distinct set of a script's settings: all routes and filters that say the same share it.
 type settings struct {
-	index  int // in its stage
-	script *script
+	index  int         // in its stage
+	filter *filter     // the first that has them
 	table  *conf.Table // as written
 	real   *lua.LTable // what scripts read, never written
 	conf   *lua.LTable // real, read-only for scripts and shared by all VMs

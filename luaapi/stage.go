@@ -160,7 +160,7 @@ func (r *runner) run(t *turn, function int) error {
 	}
 	err := r.call(t, function)
 	now := core.Now()
-	t.filter.counters.observe(now.Sub(r.since), err)
+	observe(t.filter.metrics, now.Sub(r.since), err)
 	r.since = now
 	f := r.frame
 	if f.fault != nil {
@@ -218,5 +218,5 @@ func (r *runner) prepare(t *turn) (*lua.LTable, error) {
 	slot, phase := r.vm.Slot, r.vm.Phase
 	defer func() { r.vm.Slot, r.vm.Phase = slot, phase }()
 	r.vm.Slot = nil
-	return r.m.prepare(r.vm, t.filter.script, t.filter.index, t.settings)
+	return r.m.prepare(r.vm, t.filter, t.settings)
 }

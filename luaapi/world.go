@@ -9,12 +9,14 @@ import (
 	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/core/limit"
 	"github.com/moongate/moongate/luaapi/vm"
+	"github.com/moongate/moongate/metrics"
 )
 
 // world is what all stages of a pipeline share.
 type world struct {
 	services    core.Services
 	log         *slog.Logger
+	metrics     *metrics.Plan
 	shared      *Shared
 	limits      *limit.Plan
 	env         map[string]conf.Secret
