@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"os"
+	"time"
 
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core/admin"
 	"github.com/moongate/moongate/core/gateway"
+	"github.com/moongate/moongate/metrics"
 )
 
 // app is the gateway with what stands around it: the admin listener, the logs and, when asked for, the demo.
@@ -23,15 +24,19 @@ type app struct {
 	access  *gateway.AccessLog
 	gateway *gateway.Gateway
 	admin   *admin.Server
-	metrics http.Handler
+	metrics *metrics.Metrics
 	demo    *demo // nil without --demo
 }
 
 // openApp builds everything and binds every address; nothing is accepted before run.
 func openApp(o runOptions, s streams) (*app, error) {
-	a := &app{options: o, metrics: metricsHandler()}
+	a := &app{options: o}
 	a.log = slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: &a.level}))
 	a.admin = admin.NewServer(a.log)
+	var err error
+	if a.metrics, err = metrics.New(metrics.Options{Version: release()}); err != nil {
+		return nil, err
+	}
 	c, err := a.load()
 	if err != nil {
 		return nil, err
@@ -55,7 +60,7 @@ func (a *app) open(c *conf.Config) (err error) {
 	}
 	a.gateway, err = gateway.New(gateway.Options{
 		Load:     a.load,
-		Pipeline: pipeline(),
+		Pipeline: newScripting(a.log).build,
 		Log:      a.log,
 		Access:   a.access,
 		Prepare:  a.prepare,
@@ -99,7 +104,7 @@ func (a *app) prepare(g *gateway.Generation) (commit func(), err error) {
 		return nil, conf.Errors{{Pos: c.Pos("log.access"), Key: "log.access", Want: err.Error()}}
 	}
 	door, err := a.admin.Prepare(c.Admin.Address, admin.Options{
-		Metrics: a.metrics,
+		Metrics: a.metrics.Handler(),
 		Ready:   a.ready,
 		Reload:  a.reload,
 		Check:   a.check,
@@ -139,6 +144,7 @@ func (a *app) ready() (bool, string) {
 // reload is what every way to reload comes to: the signal, the admin listener, the watch.
 func (a *app) reload() (admin.Reloaded, error) {
 	g, err := a.gateway.Reload()
+	a.metrics.Reloaded(err == nil, time.Now())
 	if err != nil {
 		a.log.Error("reload refused", "error", err)
 		return admin.Reloaded{}, err

@@ -44,13 +44,15 @@ Its admin listener is found as "moongate reload" finds it.`,
 func check(file string, out io.Writer) error {
 	c, err := conf.Load(file, conf.Options{})
 	if err == nil {
-		err = gateway.Check(gateway.Options{Pipeline: pipeline(), Log: slog.New(slog.DiscardHandler)}, c)
+		log := slog.New(slog.DiscardHandler)
+		err = gateway.Check(gateway.Options{Pipeline: newScripting(log).build, Log: log}, c)
 	}
 	if err != nil {
 		return fmt.Errorf("%s is wrong:\n%w", file, err)
 	}
-	for _, w := range c.Warnings {
-		fmt.Fprintln(out, "warning:", w)
+	printLines(out, "warning: ", texts(c.Warnings))
+	if refuseDemoSecret(c) != nil {
+		fmt.Fprintln(out, "warning: it trusts the secret of the demo: run wants --demo for it")
 	}
 	fmt.Fprintf(out, "%s is right: %s, %s, %s\n", file, plural(len(c.Routes), "route"), plural(len(c.Upstreams), "upstream"),
 		plural(len(c.Filters), "filter"))

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -15,21 +13,6 @@ import (
 // TestMain makes the program itself a command of the scripts: the test binary runs main when it is called moongate.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"moongate": main, "environment": environment})
-}
-
-// stories are the scripts; those that start a gateway wait until there is one.
-func stories(t *testing.T) []string {
-	all, err := filepath.Glob("testdata/e2e/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if os.Getenv("ALL") != "" || pipeline() != nil {
-		return all
-	}
-	return slices.DeleteFunc(all, func(file string) bool {
-		text, err := os.ReadFile(file)
-		return err != nil || bytes.Contains(text, []byte("gateway start"))
-	})
 }
 
 // environment writes the variables of a script to a file, for the programs that run beside the script.
@@ -52,7 +35,7 @@ func TestEndToEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
-		Files: stories(t),
+		Dir: "testdata/e2e",
 		Setup: func(env *testscript.Env) error {
 			w := newWorld(env)
 			env.Values[worldKey{}] = w

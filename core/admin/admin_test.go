@@ -166,7 +166,9 @@ func TestOnlyTheOperatorReloads(t *testing.T) {
 
 func TestCheckTellsEveryErrorAndWantsTheToken(t *testing.T) {
 	d := newDoor()
-	d.Check = func() (admin.Checked, error) { return admin.Checked{}, errors.Join(errors.New("a:1: x"), errors.New("a:2: y")) }
+	d.Check = func() (admin.Checked, error) {
+		return admin.Checked{}, errors.Join(errors.New("a:1: x"), errors.New("a:2: y"))
+	}
 	if resp, body := d.ask(t, "POST", "/check"); resp.StatusCode != 422 || strings.TrimSpace(body) != `{"ok":false,"errors":["a:1: x","a:2: y"]}` {
 		t.Errorf("answered %d %s", resp.StatusCode, body)
 	}
