@@ -1,0 +1,94 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// family is a metric's name, meaning and labels.
+type family struct {
+	name   string
+	desc   *prometheus.Desc
+	labels []string
+}
+
+func define(name, help string, labels ...string) family {
+	return family{name, prometheus.NewDesc(name, help, labels, nil), labels}
+}
+
+// The metrics of the gateway. Labels: route, upstream, stage, script, limiter and endpoint are names of the configuration; class
+// is 1xx to 5xx; result is success or failure.
+var (
+	httpRequests = define("moongate_http_requests_total",
+		"Requests answered, by the route that took them and the upstream they went to (empty: answered here).", "route", "upstream", "class")
+	httpDuration = define("moongate_http_request_duration_seconds",
+		"Time from a request's head to the last byte of its answer.", "route", "upstream", "class")
+	httpUnrouted = define("moongate_http_unrouted_requests_total",
+		"Requests that no route took, or that were refused before a route was sought.", "class")
+
+	filterDuration = define("moongate_filter_duration_seconds",
+		"Time that a script's function ran, waits included.", "stage", "script")
+	filterErrors = define("moongate_filter_errors_total",
+		"Runs of a script's function that ended in an error.", "stage", "script")
+	filterTimeouts = define("moongate_filter_timeouts_total",
+		"Runs of a script's function that spent their time budget.", "stage", "script")
+
+	limiterRefused = define("moongate_limiter_refused_total",
+		"Takes that a limiter refused.", "limiter")
+
+	vmPool       = definePool("moongate_vm_pool", "Lua VMs of a stage", "stage")
+	upstreamPool = definePool("moongate_upstream_pool", "connections to an upstream", "upstream")
+
+	upstreamReady = define("moongate_upstream_ready_endpoints",
+		"Endpoints of an upstream that take requests.", "upstream")
+	endpointReady = define("moongate_upstream_endpoint_ready",
+		"Whether an endpoint takes requests: 1, or 0 while it is out.", "upstream", "endpoint")
+
+	reloads = define("moongate_reload_attempts_total",
+		"Tries to reload configuration and scripts.", "result")
+	reloadSuccessful = define("moongate_reload_last_successful",
+		"Whether the last try to reload succeeded: 1, or 0 while an older generation serves.")
+	reloadTime = define("moongate_reload_last_success_timestamp_seconds",
+		"When the generation that serves was loaded.")
+
+	logDropped = define("moongate_log_dropped_lines_total",
+		"Access log lines dropped because the writer was behind.")
+	scriptOverflows = define("moongate_script_overflows_total",
+		"Uses of script metrics that were counted under the label value overflow, since the metric had too many series.")
+	buildInfo = define("moongate_build_info",
+		"The gateway's version; always 1.", "version")
+)
+
+// poolFamily is what is told of a pool.
+type poolFamily struct{ size, busy, acquires, waits, waited, exhausted family }
+
+func definePool(prefix, what, label string) poolFamily {
+	return poolFamily{
+		size:      define(prefix+"_size", "Open "+what+".", label),
+		busy:      define(prefix+"_busy", "Open "+what+" that are in use.", label),
+		acquires:  define(prefix+"_acquires_total", "Times that one of the "+what+" was taken.", label),
+		waits:     define(prefix+"_waits_total", "Times that a request had to wait for one of the "+what+".", label),
+		waited:    define(prefix+"_wait_seconds_total", "Time that requests waited for one of the "+what+".", label),
+		exhausted: define(prefix+"_exhausted_total", "Times that a request got none of the "+what+" within its wait.", label),
+	}
+}
+
+func (p *poolFamily) all() []family {
+	return []family{p.size, p.busy, p.acquires, p.waits, p.waited, p.exhausted}
+}
+
+// families lists every metric of the gateway's own.
+func families() []family {
+	all := []family{
+		httpRequests, httpDuration, httpUnrouted, filterDuration, filterErrors, filterTimeouts, limiterRefused,
+		upstreamReady, endpointReady, reloads, reloadSuccessful, reloadTime, logDropped, scriptOverflows, buildInfo,
+	}
+	return append(append(all, vmPool.all()...), upstreamPool.all()...)
+}
+
+// Names lists every metric of the gateway's own, so that dashboards and alerts can be checked against it. A histogram's name
+// stands without _bucket, _sum and _count.
+func Names() []string {
+	var names []string
+	for _, f := range families() {
+		names = append(names, f.name)
+	}
+	return names
+}
