@@ -17,9 +17,9 @@ const maxChain = 8
 // tree looks through one host's rules in the order of their paths.
 func (s *search) tree(t *tree) bool {
 	if len(s.view) == 0 || s.view[0] != '/' {
-		return s.take(&t.regexps) || s.take(&t.root.rest)
+		return s.take(&t.regexps) || s.takeRest(&t.root)
 	}
-	return s.paths(&t.root) || s.take(&t.regexps) || s.take(&t.root.deep) || s.take(&t.root.rest)
+	return s.paths(&t.root) || s.take(&t.regexps) || s.own(&t.root, false)
 }
 
 // paths looks for exact paths, patterns and prefixes. It goes down the literals once; down to where another way branches off, the
@@ -30,7 +30,7 @@ func (s *search) paths(root *node) bool {
 	n, at, depth, branchAt := root, 1, 0, 0
 	for {
 		if branch == nil {
-			if n.named != nil || n.single != nil || depth == maxChain {
+			if m := n.more; m != nil && (m.named != nil || m.single != nil) || depth == maxChain {
 				branch, branchAt = n, at
 			} else {
 				chain[depth] = n
@@ -41,14 +41,14 @@ func (s *search) paths(root *node) bool {
 			break
 		}
 		end, hash := nextSegment(s.view, at)
-		child := n.literals.find(hash, s.view[at:end])
+		child := n.literal(hash, s.view[at:end])
 		if child == nil {
 			break
 		}
 		n, at = child, end+1
 	}
 	more := at <= len(s.view)
-	if !more && s.take(&n.exact) {
+	if !more && s.takeExact(n) {
 		return true
 	}
 	if branch != nil {
@@ -77,17 +77,18 @@ func (s *search) branch(n *node, at int, root bool) bool {
 // fixed looks for a pattern of as many segments as the path has. at is where the next one starts, behind the path when there is none.
 func (s *search) fixed(n *node, at int) bool {
 	if at > len(s.view) {
-		return s.take(&n.end)
+		return n.more != nil && s.take(&n.more.end)
 	}
 	end, hash := nextSegment(s.view, at)
-	if c := n.literals.find(hash, s.view[at:end]); c != nil && c.fixed && s.fixed(c, end+1) {
+	if c := n.literal(hash, s.view[at:end]); c != nil && c.fixed && s.fixed(c, end+1) {
 		return true
 	}
-	if end == at {
+	if end == at || n.more == nil {
 		return false
 	}
-	return n.named != nil && n.named.fixed && s.fixed(n.named, end+1) ||
-		n.single != nil && n.single.fixed && s.fixed(n.single, end+1)
+	m := n.more
+	return m.named != nil && m.named.fixed && s.fixed(m.named, end+1) ||
+		m.single != nil && m.single.fixed && s.fixed(m.single, end+1)
 }
 
 // open looks for a pattern that ends with any number of segments, the one that keeps longest to single segments first.
@@ -99,19 +100,39 @@ func (s *search) open(n *node, at int) bool {
 // under looks for the open patterns that go on behind a node.
 func (s *search) under(n *node, at int) bool {
 	end, hash := nextSegment(s.view, at)
-	if c := n.literals.find(hash, s.view[at:end]); c != nil && c.open && s.open(c, end+1) {
+	if c := n.literal(hash, s.view[at:end]); c != nil && c.open && s.open(c, end+1) {
 		return true
 	}
-	if end == at {
+	if end == at || n.more == nil {
 		return false
 	}
-	return n.named != nil && n.named.open && s.open(n.named, end+1) ||
-		n.single != nil && n.single.open && s.open(n.single, end+1)
+	m := n.more
+	return m.named != nil && m.named.open && s.open(m.named, end+1) ||
+		m.single != nil && m.single.open && s.open(m.single, end+1)
 }
 
 // own looks for the open patterns that branch off at a node; more says that the path has further segments.
 func (s *search) own(n *node, more bool) bool {
-	return s.take(&n.deep) || more && s.take(&n.below) || s.take(&n.rest)
+	if m := n.more; m != nil && (s.take(&m.deep) || more && s.take(&m.below)) {
+		return true
+	}
+	return s.takeRest(n)
+}
+
+func (s *search) takeRest(n *node) bool {
+	if n.rest != nil {
+		s.found = n.rest
+		return true
+	}
+	return n.more != nil && s.take(&n.more.rest)
+}
+
+func (s *search) takeExact(n *node) bool {
+	if n.exact != nil {
+		s.found = n.exact
+		return true
+	}
+	return n.more != nil && s.take(&n.more.exact)
 }
 
 // take gives the request to the first candidate of a place that accepts it.
@@ -147,13 +168,18 @@ func (s *search) keepNames(m *member) {
 		m.deep.match(s.view, r.Path, &r.Params)
 		return
 	}
-	path, segment := r.Path[1:], 0
+	at, segment := 1, 0
 	for i := range m.names {
-		for ; segment < m.names[i].segment; segment++ {
-			_, path = cutSegment(path)
+		for ; segment < m.names[i].segment; at++ {
+			if r.Path[at] == '/' {
+				segment++
+			}
 		}
-		value, _ := cutSegment(path)
-		r.Params = append(r.Params, core.Param{Name: m.names[i].name, Value: cutParams(value)})
+		end := at
+		for end < len(r.Path) && r.Path[end] != '/' && r.Path[end] != ';' {
+			end++
+		}
+		r.Params = append(r.Params, core.Param{Name: m.names[i].name, Value: r.Path[at:end]})
 	}
 }
 

@@ -1,6 +1,6 @@
 package route
 
-import "slices"
+import "github.com/moongate/moongate/core"
 
 // tree holds the rules of one host by their paths.
 type tree struct {
@@ -8,22 +8,32 @@ type tree struct {
 	regexps place
 }
 
-// node is where the paths stand that begin with the same segments.
+// node is where the paths stand that begin with the same segments. What most requests need of it fits into 64 bytes, one line of the
+// cache: among many routes it is the misses that cost (BenchmarkMatch).
 type node struct {
-	text     string // the literal that leads here
-	literals children
-	named    *node
-	single   *node
+	text  string    // the literal that leads here
+	only  *node     // the literal child when there is one
+	table *children // the literal children when there are more
+
+	exact *core.Route // takes every path that ends here and more.exact does not matter; nil: it does
+	rest  *core.Route // the same of more.rest
+	more  *junction   // nil when there is nothing in it that matters
 
 	exacts bool // here or further down are exact paths
-	fixed  bool // here or further down are patterns of a fixed number of segments, not all literal
+	fixed  bool // and patterns of a fixed number of segments, not all literal
 	open   bool // and such of any number
+}
+
+// junction is what goes on at a node besides literals.
+type junction struct {
+	named  *node
+	single *node
 
 	exact place // paths that end here, all literal
-	rest  place // ** at the end
-	below place // prefixes that end with a slash
-	end   place // patterns of as many segments
+	end   place // patterns that end here
 	deep  place // ** with something behind it
+	below place // prefixes that end with a slash
+	rest  place // ** at the end
 }
 
 // at finds the place for a candidate, making the way to it.
@@ -40,34 +50,78 @@ func (t *tree) at(c *candidate) *place {
 		if i == lead {
 			break
 		}
-		n = n.child(&p[i])
+		n = n.behind(&p[i])
 	}
+	j := n.junction()
 	switch {
 	case exact:
-		return &n.exact
+		return &j.exact
 	case lead == len(p):
-		return &n.end
+		return &j.end
 	case p[lead].part == below:
-		return &n.below
+		return &j.below
 	case lead < len(p)-1:
-		return &n.deep
+		return &j.deep
 	}
-	return &n.rest
+	return &j.rest
 }
 
-// child is the node behind an element, made if there is none.
-func (n *node) child(e *element) *node {
-	at := &n.named
-	switch e.part {
-	case literal:
-		return n.literals.make(e.text)
-	case single:
-		at = &n.single
+func (n *node) junction() *junction {
+	if n.more == nil {
+		n.more = &junction{}
+	}
+	return n.more
+}
+
+// behind is the node behind an element, made if there is none.
+func (n *node) behind(e *element) *node {
+	if e.part == literal {
+		return n.makeLiteral(e.text)
+	}
+	at := &n.junction().named
+	if e.part == single {
+		at = &n.more.single
 	}
 	if *at == nil {
 		*at = &node{}
 	}
 	return *at
+}
+
+func (n *node) makeLiteral(text string) *node {
+	segment := []byte(text)
+	_, hash := nextSegment(segment, 0)
+	if child := n.literal(hash, segment); child != nil {
+		return child
+	}
+	child := &node{text: text}
+	switch {
+	case n.only == nil && n.table == nil:
+		n.only = child
+	case n.table == nil:
+		n.table = &children{}
+		_, other := nextSegment([]byte(n.only.text), 0)
+		n.table.add(other, n.only)
+		n.only = nil
+		fallthrough
+	default:
+		n.table.add(hash, child)
+	}
+	return child
+}
+
+// literal is the node behind a literal, nil when there is none. hash is the segment's.
+func (n *node) literal(hash uint32, segment []byte) *node {
+	if n.only != nil {
+		if n.only.text == string(segment) {
+			return n.only
+		}
+		return nil
+	}
+	if n.table == nil {
+		return nil
+	}
+	return n.table.find(hash, segment)
 }
 
 // finish brings all places into order, when the tree is complete.
@@ -80,14 +134,26 @@ func (n *node) finish() {
 	if n == nil {
 		return
 	}
-	for _, p := range []*place{&n.exact, &n.rest, &n.below, &n.end, &n.deep} {
+	n.only.finish()
+	if n.table != nil {
+		for _, s := range n.table.slots {
+			s.node.finish()
+		}
+	}
+	j := n.more
+	if j == nil {
+		return
+	}
+	j.named.finish()
+	j.single.finish()
+	for _, p := range []*place{&j.exact, &j.end, &j.deep, &j.below, &j.rest} {
 		p.finish()
 	}
-	for _, s := range n.literals.slots {
-		s.node.finish()
+	n.exact, n.rest = j.exact.sole, j.rest.sole
+	if j.named == nil && j.single == nil && len(j.end.list)+len(j.deep.list)+len(j.below.list) == 0 &&
+		(n.exact != nil || len(j.exact.list) == 0) && (n.rest != nil || len(j.rest.list) == 0) {
+		n.more = nil
 	}
-	n.named.finish()
-	n.single.finish()
 }
 
 // children is a hash table of nodes by their literals, with open addressing and at least half of its slots empty. It beats a map
@@ -102,11 +168,8 @@ type slot struct {
 	node *node
 }
 
-// find returns nil when there is no such child. hash is the segment's.
+// find returns nil when there is no such child.
 func (c *children) find(hash uint32, segment []byte) *node {
-	if len(c.slots) == 0 {
-		return nil
-	}
 	mask := uint32(len(c.slots) - 1)
 	for i := hash & mask; ; i = (i + 1) & mask {
 		s := &c.slots[i]
@@ -119,15 +182,10 @@ func (c *children) find(hash uint32, segment []byte) *node {
 	}
 }
 
-// make finds the child of that literal, adding it if there is none.
-func (c *children) make(text string) *node {
-	_, hash := nextSegment([]byte(text), 0)
-	if n := c.find(hash, []byte(text)); n != nil {
-		return n
-	}
-	n := &node{text: text}
+// add takes a child that is not there yet.
+func (c *children) add(hash uint32, n *node) {
 	if c.count++; 2*c.count > len(c.slots) {
-		old := slices.Clone(c.slots)
+		old := c.slots
 		c.slots = make([]slot, max(4, 2*len(old)))
 		for _, s := range old {
 			if s.node != nil {
@@ -136,7 +194,6 @@ func (c *children) make(text string) *node {
 		}
 	}
 	c.put(slot{hash, n})
-	return n
 }
 
 func (c *children) put(s slot) {
