@@ -107,7 +107,7 @@ func (s *spec) append(b []byte, a vm.Args, arg int) []byte {
 		return s.float(b, a.Number(arg))
 	case 'q':
 		text := a.String(arg)
-		a.CheckString(len(text))
+		a.CheckString(len(text) + 3*strings.Count(text, "\x00"))
 		return quoted(b, text)
 	case 's':
 		text := a.String(arg)

@@ -26,7 +26,8 @@ local function show(...)
     local v = select(i, ...)
     if type(v) == "number" then v = string.format("%.17g", v + 0)
       if v == "-0" then v = "0" end
-    elseif type(v) == "string" then v = string.format("%q", v)
+      if v == "-nan" then v = "nan" end
+    elseif type(v) == "string" then v = v:gsub("^[%w.]+:%d+: ", ""):gsub("^-nan", "nan") v = string.format("%q", v)
     elseif type(v) == "table" then
       local parts = {}
       for j = 1, #v do parts[j] = tostring(v[j]) end

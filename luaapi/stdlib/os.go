@@ -63,8 +63,8 @@ func osDate(a vm.Args) int {
 		a.L.Push(dateTable(at))
 		return 1
 	}
-	a.CheckString(len(format))
-	b := strftime(make([]byte, 0, len(format)+32), format, at)
+	a.VM.Charge(len(format))
+	b := strftime(make([]byte, 0, len(format)+32), format, at, a.VM.Base().Limits().String)
 	a.CheckString(len(b))
 	a.L.Push(taken(b))
 	return 1

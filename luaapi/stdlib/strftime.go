@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// strftime appends t after a format of C's strftime in the C locale. What it does not know stays as it is.
-func strftime(b []byte, format string, t time.Time) []byte {
-	for i := 0; i < len(format); i++ {
+// strftime appends t after a format of C's strftime in the C locale. What it does not know stays as it is. It stops when b has
+// become longer than limit.
+func strftime(b []byte, format string, t time.Time, limit int) []byte {
+	for i := 0; i < len(format) && len(b) <= limit; i++ {
 		if format[i] != '%' || i+1 == len(format) {
 			b = append(b, format[i])
 			continue
@@ -26,6 +27,9 @@ var layouts = map[byte]string{
 }
 
 func conversion(b []byte, c byte, t time.Time) []byte {
+	if c == 'Z' && t.Location() == time.UTC {
+		return append(b, "GMT"...) // as C names it
+	}
 	if layout, ok := layouts[c]; ok {
 		return t.AppendFormat(b, layout)
 	}

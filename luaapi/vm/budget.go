@@ -11,6 +11,15 @@ const (
 	sliceSteps = 64
 	// sliceLimit is the most time that one slice counts for: a goroutine that the scheduler kept waiting is not to blame.
 	sliceLimit = 2 * time.Millisecond
+	// longSlice is a slice that holds a wait for the processor, or heavy instructions (t[65535] = 1 takes 3 ms). A single one
+	// counts for no more than this; the more of them come together, the more likely they are work.
+	longSlice = 250 * time.Microsecond
+)
+
+// heat tells how many long slices came lately: each adds hot, each short one takes away 1.
+const (
+	hot     = 8
+	hottest = 64
 )
 
 // closed is what Done returns once the budget is spent.
@@ -20,6 +29,8 @@ var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c
 // instruction, which costs 7 to 20 % of Lua time against 20 to 50 for a cancelled context, and needs no watchdog.
 type budget struct {
 	left    int           // steps until the clock is read
+	slice   int           // length of the slice in work
+	heat    int
 	limit   time.Duration // time of this call
 	spent   time.Duration
 	last    time.Duration // clock at the end of the last slice, 0 before the first
@@ -28,7 +39,7 @@ type budget struct {
 }
 
 func (v *VM) arm(limit time.Duration) {
-	v.budget = budget{left: sliceSteps / 2, limit: limit}
+	v.budget = budget{left: sliceSteps / 2, slice: sliceSteps / 2, limit: limit}
 }
 
 // Done counts an instruction. It is gopher-lua's door; nobody else calls it.
@@ -58,21 +69,29 @@ func (v *VM) tick() <-chan struct{} {
 	if b.expired {
 		return closed
 	}
-	b.left = sliceSteps
 	now := v.now()
 	if b.last != 0 {
-		took := now - b.last
-		if took > sliceLimit/4 {
-			b.left = 1 // a few heavy instructions (t[65535] = 1 takes 3 ms), or a wait for the processor: look closely
-		}
-		b.spent += min(took, sliceLimit)
+		b.count(now - b.last)
 	}
-	b.last = now
+	b.last, b.left = now, b.slice
 	if b.spent >= b.limit {
 		b.expired, b.left = true, 0
 		return closed
 	}
 	return nil
+}
+
+// count adds the time of one slice and sets the length of the next: after a long one the clock is read more often.
+func (b *budget) count(took time.Duration) {
+	if took <= longSlice {
+		b.spent += took
+		b.slice = min(2*b.slice, sliceSteps)
+		b.heat = max(b.heat-1, 0)
+		return
+	}
+	b.spent += min(took, sliceLimit, longSlice*time.Duration(1+b.heat))
+	b.slice = 1
+	b.heat = min(b.heat+hot, hottest)
 }
 
 // now is a monotonic clock that is never 0.

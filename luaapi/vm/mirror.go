@@ -36,9 +36,11 @@ type layout struct {
 // knobs sets gopher-lua's process-wide settings and finds its layout, once.
 //
 // MaxArrayIndex: stock would allocate 3 GB for t[50000000] = 1; above 65,536 a key goes to the hash part. Larger values
-// let one store outlast a budget (1<<20: 76 ms).
+// let one store outlast a budget (1<<20: 76 ms). CompatVarArg: every call of a vararg function that does not use "..." would
+// make a table "arg" (2.7 KiB), which Lua 5.1's manual has not.
 var knobs = sync.OnceValues(func() (*layout, error) {
 	lua.MaxArrayIndex = MaxArray + 1
+	lua.CompatVarArg = false
 	return findLayout()
 })
 
