@@ -63,3 +63,22 @@ func TestBadFilesAreRefusedWithAllTheirErrors(t *testing.T) {
 		})
 	}
 }
+
+func TestGoodFilesLoad(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.good.toml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := conf.Load("x", world("x", string(raw)))
+		if err != nil {
+			t.Errorf("%s:\n%v", file, err)
+		} else if len(c.Warnings) > 0 {
+			t.Errorf("%s warns:\n%v", file, c.Warnings)
+		}
+	}
+}

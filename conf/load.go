@@ -124,7 +124,7 @@ func (l *loader) finish(b *binder, c *Config) {
 	if c.Log.Access != AccessStdout && c.Log.Access != AccessOff {
 		c.Log.Access = l.beside(c.Log.Access)
 	}
-	c.Scripts.files = l.snap.Files()
+	c.Scripts.read = l.snap.Files().ReadFile
 	c.Scripts.EnvValues = make(map[string]Secret)
 	for _, name := range c.Scripts.Env {
 		if value, ok := l.env(name); ok {

@@ -43,7 +43,10 @@ func (m Match) String() string {
 
 // matches is a key that holds predicates by name.
 func matches[T any](key string, at func(*T) *[]Match, checks ...check) field[T] {
-	known := []string{"NAME", "NAME.one_of", "NAME.matches", "NAME.exists"}
+	known := []string{"NAME"}
+	if key == "header" {
+		known = append(known, "NAME.one_of", "NAME.matches", "NAME.exists") // once is enough for a reader
+	}
 	return custom(key, func(b *binder, key string, v Value, into *T) {
 		t, ok := b.table(key, v)
 		if !ok {

@@ -102,7 +102,7 @@ var routeSection = section[Route]{
 	sub("rewrite", rewriteSection, func(r *Route, p Pos) *Rewrite { r.Rewrite.Pos = p; return &r.Rewrite }),
 	sub("timeouts", timeoutsSection, func(r *Route, p Pos) *Timeouts { r.Timeouts.Pos = p; return &r.Timeouts }),
 	sub("http", routeHTTPSection, func(r *Route, p Pos) *RouteHTTP { r.HTTP.Pos = p; return &r.HTTP }),
-	custom("filter", (*binder).bindRouteFilters, "NAME"),
+	custom("filter", (*binder).bindRouteFilters, "NAME", "NAME.enabled"),
 }
 
 var routeHTTPSection = section[RouteHTTP]{

@@ -5,8 +5,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"time"
-
-	"github.com/moongate/moongate/conf/source"
 )
 
 // Script is one Lua file. It is only text here: luaapi compiles and tries it.
@@ -34,7 +32,7 @@ type Scripts struct {
 	Live map[string]Script `key:"-"`
 	Lib  map[string]Script `key:"-"`
 
-	files source.Files
+	read func(name string) ([]byte, error) // a function, so that no dump shows files
 }
 
 // ReadFile reads any file inside of the folder, for scripts that read data while they load; name is relative to it. It
@@ -43,10 +41,10 @@ func (s Scripts) ReadFile(name string) ([]byte, error) {
 	if !filepath.IsLocal(name) {
 		return nil, fmt.Errorf("%q is outside of the scripts folder", name)
 	}
-	if s.files == nil {
+	if s.read == nil {
 		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
 	}
-	return s.files.ReadFile(filepath.Join(s.Dir, name))
+	return s.read(filepath.Join(s.Dir, name))
 }
 
 // Equal tells whether the settings are the same, wherever they stand, and the files say the same.

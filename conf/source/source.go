@@ -35,6 +35,14 @@ func Disk() Files { return disk{} }
 type disk struct{}
 
 func (disk) ReadFile(name string) ([]byte, error) {
+	// Opening a named pipe would wait for its writer, so look first.
+	info, err := os.Stat(name)
+	if err == nil {
+		err = regular(info)
+	}
+	if err != nil {
+		return nil, err
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -72,17 +80,25 @@ func inside(name string) string {
 	return name[1:]
 }
 
-// readAll reads a regular file of bounded size; a pipe or device would block or never end.
+// regular refuses folders, and pipes and devices, which would block or never end.
+func regular(info fs.FileInfo) error {
+	switch {
+	case info.IsDir():
+		return errors.New("is a folder, not a file")
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("is no regular file (%s)", info.Mode().Type())
+	}
+	return nil
+}
+
+// readAll reads a regular file of bounded size.
 func readAll(f fs.File) ([]byte, error) {
 	info, err := f.Stat()
+	if err == nil {
+		err = regular(info)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if info.IsDir() {
-		return nil, errors.New("is a folder, not a file")
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("is no regular file (%s)", info.Mode().Type())
 	}
 	text, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
 	if err == nil && len(text) > MaxFile {
