@@ -26,8 +26,10 @@ type Options struct {
 	Services core.Services // asked while requests run, and by scripts' init functions
 	Limits   *limit.Registry
 	Shared   *Shared
-	Metrics  *metrics.Plan // of the same generation; nil: nobody counts
-	Log      *slog.Logger  // nil: slog.Default
+	Metrics  *metrics.Plan        // of the same generation; nil: nobody counts
+	Log      *slog.Logger         // nil: slog.Default
+	Folder   string               // where gw.file.read finds its files; "": the configuration's scripts folder
+	Clock    func() time.Duration // of limiters; nil: the system's
 }
 
 // Build compiles, checks and tries all scripts, and makes the pipeline of them. The error is a conf.Errors with every fault that was
@@ -49,7 +51,7 @@ func Build(o Options) (_ *Pipeline, err error) {
 	}
 	b := &builder{o: o, scripts: map[string]*script{}, paths: map[string]string{}}
 	b.world = &world{services: o.Services, log: o.Log, shared: o.Shared, limits: o.Limits.Plan(), identity: &identity{}, kinds: newSurfaces(), metrics: o.Metrics,
-		env: o.Config.Scripts.EnvValues, names: o.Config.Scripts.Env, files: files{dir: o.Config.Scripts.Dir}}
+		env: o.Config.Scripts.EnvValues, names: o.Config.Scripts.Env, files: files{dir: cmp.Or(o.Folder, o.Config.Scripts.Dir)}}
 	b.compile()
 	if err = b.makeBase(); err != nil {
 		return nil, err
@@ -259,7 +261,7 @@ func (b *builder) declareLimiters() {
 }
 
 func (b *builder) declare(pos conf.Pos, key, name string, rate conf.Rate, burst int64) *limit.TokenBucket {
-	bucket, err := b.world.limits.Declare(name, limit.Options{Rate: limit.Rate{Count: rate.Count, Per: rate.Per}, Burst: burst})
+	bucket, err := b.world.limits.Declare(name, limit.Options{Rate: limit.Rate{Count: rate.Count, Per: rate.Per}, Burst: burst, Clock: b.o.Clock})
 	if err != nil {
 		b.errs.Add(pos, key, "%s", err)
 		return nil

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/conf/source"
@@ -40,6 +41,10 @@ type Options struct {
 	// Files are held in memory: "gateway.toml", "scripts/auth.lua", "scripts/lib/util.lua" and so on.
 	Files map[string]string
 	Env   map[string]string
+	// Folder is where gw.file.read finds its files, on the disk; "" is nowhere.
+	Folder string
+	// Clock is that of limiters; nil is the system's.
+	Clock func() time.Duration
 	// Before hands over what survives a reload.
 	Before *Bench
 }
@@ -63,7 +68,7 @@ func New(o Options) (*Bench, error) {
 		b.routes = append(b.routes, &core.Route{ID: i + 1, Name: r.Name, Upstream: r.Upstream, MaxBody: r.HTTP.MaxBody, BodyBuffer: r.HTTP.BodyBuffer})
 	}
 	b.Pipeline, err = luaapi.Build(luaapi.Options{
-		Config: cfg, Routes: b.routes, Services: services{b}, Limits: b.Limits, Shared: b.Shared,
+		Config: cfg, Routes: b.routes, Services: services{b}, Limits: b.Limits, Shared: b.Shared, Clock: o.Clock, Folder: o.Folder,
 		Log: slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {

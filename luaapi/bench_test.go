@@ -1,0 +1,75 @@
+package luaapi_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/moongate/moongate/core/auth"
+	"github.com/moongate/moongate/luaapi/luatest"
+)
+
+const secret = "0123456789abcdef0123456789abcdef"
+
+// scriptFile reads one of the project's own scripts.
+func scriptFile(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../scripts/" + name + ".lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// benchmarkRequest runs the request functions of one stage.
+func benchmarkRequest(b *testing.B, settings string, scripts map[string]string, r luatest.Request) {
+	w := bench(b, settings, scripts)
+	x := w.Exchange(r)
+	stage := w.Pipeline.Stages(x.Route)[0]
+	headers := x.Request.Header
+	lines := headers.Len()
+	b.ReportAllocs()
+	for b.Loop() {
+		reply, err := stage.Request(x)
+		if reply != nil || err != nil {
+			b.Fatal(reply, err)
+		}
+		x.Vars.Set("x", nil)
+		if x.Request.Header.Len() > lines+2 {
+			b.Fatal("headers grow")
+		}
+	}
+}
+
+func BenchmarkTrivialFilter(b *testing.B) {
+	benchmarkRequest(b, "", onRequest(`local v = req.headers["X-In"]
+	req.headers["X-Out"] = v`), luatest.Request{Headers: [][2]string{{"User-Agent", "curl"}, {"Accept", "*/*"}, {"X-In", "hello"}}})
+}
+
+func BenchmarkEmptyFilter(b *testing.B) {
+	benchmarkRequest(b, "", onRequest(``), luatest.Request{})
+}
+
+func BenchmarkJWTFilterWithAKnownToken(b *testing.B) {
+	token, err := auth.Sign([]byte(secret), map[string]any{"sub": "tom", "role": "admin"}, time.Now().Add(time.Hour))
+	if err != nil {
+		b.Fatal(err)
+	}
+	benchmarkRequest(b, "[filter.jwt]\nsecret = \""+secret+"\"\nskip = [\"/api/login\"]\n", map[string]string{"jwt": scriptFile(b, "jwt")},
+		luatest.Request{Target: "/api/user", Headers: [][2]string{{"Accept", "*/*"}, {"Authorization", "Bearer " + token}}})
+}
+
+func BenchmarkRateLimitFilter(b *testing.B) {
+	benchmarkRequest(b, "[filter.rate_limit]\nrate = \"1000000/s\"\nburst = 1000000000\n", map[string]string{"rate_limit": scriptFile(b, "rate_limit")}, luatest.Request{})
+}
+
+func BenchmarkAccessLogFilter(b *testing.B) {
+	w := bench(b, "", map[string]string{"access_log": scriptFile(b, "access_log")})
+	x := w.Exchange(luatest.Request{})
+	stage := w.Pipeline.Stages(x.Route)[0]
+	b.ReportAllocs()
+	for b.Loop() {
+		stage.Log(x)
+		w.Lines = w.Lines[:0]
+	}
+}

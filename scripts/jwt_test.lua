@@ -1,0 +1,64 @@
+local secret = ("s"):rep(32)
+
+local function request(t, token, path)
+  return t.request { path = path or "/api/user", headers = token and { Authorization = "Bearer " .. token } or {} }
+end
+
+test("tells the upstream who is calling", function(t)
+  t.config { secret = secret }
+  local res = request(t, t.token(secret, { sub = "tom", role = "admin" }))
+  t.equal(res.status, 200)
+  t.equal(res.forwarded.headers["X-User-Id"], "tom")
+  t.equal(res.forwarded.headers["X-User-Role"], "admin")
+end)
+
+test("lets nobody in without a token", function(t)
+  t.config { secret = secret }
+  local res = request(t, nil)
+  t.equal(res.status, 401)
+  t.contains(res.body, '"message":"missing bearer token"')
+  t.contains(res.headers["WWW-Authenticate"], "Bearer")
+  t.equal(res.forwarded, nil)
+end)
+
+test("refuses a token that was changed", function(t)
+  t.config { secret = secret }
+  local token = t.token(secret, { sub = "tom" })
+  for _, wrong in ipairs { token .. "x", token:sub(1, -2), "x" .. token, t.token(("x"):rep(32), { sub = "tom" }), "a b" } do
+    local res = request(t, wrong)
+    t.equal(res.status, 401)
+    t.contains(res.body, '"message":"token invalid"')
+  end
+end)
+
+test("refuses an expired token, and says so", function(t)
+  t.config { secret = secret }
+  local res = request(t, t.token(secret, { sub = "tom" }, -60))
+  t.equal(res.status, 401)
+  t.contains(res.body, '"message":"token expired"')
+end)
+
+test("accepts clocks that differ by the leeway", function(t)
+  t.config { secret = secret, leeway = "2m" }
+  t.equal(request(t, t.token(secret, { sub = "tom" }, -60)).status, 200)
+end)
+
+test("needs no token on the paths that are skipped", function(t)
+  t.config { secret = secret, skip = { "/api/login", "/public/**" } }
+  t.equal(request(t, nil, "/api/login").status, 200)
+  t.equal(request(t, nil, "/public/a/b").status, 200)
+  t.equal(request(t, nil, "/api/login/x").status, 401)
+end)
+
+test("takes away what clients say about themselves", function(t)
+  t.config { secret = secret, skip = { "/**" } }
+  local res = t.request { headers = { ["X-User-Id"] = "root" } }
+  t.equal(res.forwarded.headers["X-User-Id"], nil)
+end)
+
+test("is refused with a secret that is too short, or none", function(t)
+  t.config { secret = "short" }
+  t.contains(t.refused(), "filter.jwt.secret")
+  t.config {}
+  t.ok(t.refused())
+end)
