@@ -45,8 +45,9 @@ type name struct {
 
 // place holds the candidates of one place of a tree in the order in which they are tried.
 type place struct {
-	sole *core.Route // the first one's route when it asks for nothing more; saves the look at the rest
-	list []*candidate
+	sole  *core.Route // the first one's route when it asks for nothing more; saves the look at the list
+	names []name      // what sole keeps
+	list  []*candidate
 }
 
 // add puts a candidate into the place. A candidate that asks for the same becomes one group with it; clash is the index of the rule
@@ -77,14 +78,17 @@ func (p *place) finish() {
 		return cmp.Or(a.path.compare(b.path), b.count-a.count, cmp.Compare(b.priority, a.priority), b.method-a.method,
 			b.headers-a.headers, b.queries-a.queries, a.index-b.index)
 	})
+	for _, c := range p.list {
+		c.sign = "" // served its purpose
+	}
 	if len(p.list) > 0 && p.list[0].simple() {
-		p.sole = p.list[0].members[0].route
+		p.sole, p.names = p.list[0].members[0].route, p.list[0].members[0].names
 	}
 }
 
-// simple tells whether the candidate takes every request that comes to its place, and has nothing to keep of it.
+// simple tells whether the candidate takes every request that comes to its place.
 func (c *candidate) simple() bool {
-	return c.re == nil && c.deep == nil && c.tests == nil && c.body == nil && !c.weighted && c.members[0].names == nil
+	return c.re == nil && c.deep == nil && c.tests == nil && c.body == nil && !c.weighted
 }
 
 // pick chooses a member by its weight. Not all of them are 0.

@@ -137,6 +137,27 @@ func TestMoreSpecificPathsGoFirst(t *testing.T) {
 	}
 }
 
+func TestLongPathsMatch(t *testing.T) {
+	deep := strings.Repeat("/s", 20)
+	rules := []route.Rule{path(deep), path(deep + "/*/end"), prefix(deep + "/x"), prefix(deep[:2*12]), prefix("/s/s"), path("/s/*/s/**")}
+	table := table(t, rules...)
+	for _, c := range []struct{ path, want string }{
+		{deep, deep},
+		{deep + "/s/end", deep + "/*/end"},
+		{deep + "/x/end", deep + "/*/end"},
+		{deep + "/x/y", deep + "/x"},
+		{deep + "/y", deep[:2*12]},
+		{deep[:2*12], deep[:2*12]},
+		{deep[:2*11], "/s/s"},
+		{"/s/t" + deep, "/s/*/s/**"},
+		{deep + strings.Repeat("/s", 2000), deep[:2*12]},
+	} {
+		if got := match(t, table, exchange(c.path)); got != c.want {
+			t.Errorf("%.60s goes to %q, want %q", c.path, got, c.want)
+		}
+	}
+}
+
 func TestHostsMatch(t *testing.T) {
 	table := table(t, host("api.example.com", "/**"), host("*.example.com", "/**"), host("*.eu.example.com", "/**"),
 		host("[::1]", "/**"), host("2001:DB8::0:1", "/**"), host("10.0.0.1", "/**"), path("/**"))

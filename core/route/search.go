@@ -30,14 +30,14 @@ func (s *search) paths(root *node) bool {
 	n, at, depth, branchAt := root, 1, 0, 0
 	for {
 		if branch == nil {
-			if m := n.more; m != nil && (m.named != nil || m.single != nil) || depth == maxChain {
+			if n.named != nil || n.single != nil || depth == maxChain {
 				branch, branchAt = n, at
 			} else {
 				chain[depth] = n
 				depth++
 			}
 		}
-		if at > len(s.view) || branch != nil && !n.exacts {
+		if at > len(s.view) || branch != nil && !n.exact {
 			break
 		}
 		end, hash := nextSegment(s.view, at)
@@ -48,7 +48,7 @@ func (s *search) paths(root *node) bool {
 		n, at = child, end+1
 	}
 	more := at <= len(s.view)
-	if !more && s.takeExact(n) {
+	if !more && s.takeEnd(n) {
 		return true
 	}
 	if branch != nil {
@@ -77,18 +77,17 @@ func (s *search) branch(n *node, at int, root bool) bool {
 // fixed looks for a pattern of as many segments as the path has. at is where the next one starts, behind the path when there is none.
 func (s *search) fixed(n *node, at int) bool {
 	if at > len(s.view) {
-		return n.more != nil && s.take(&n.more.end)
+		return s.takeEnd(n)
 	}
 	end, hash := nextSegment(s.view, at)
 	if c := n.literal(hash, s.view[at:end]); c != nil && c.fixed && s.fixed(c, end+1) {
 		return true
 	}
-	if end == at || n.more == nil {
+	if end == at {
 		return false
 	}
-	m := n.more
-	return m.named != nil && m.named.fixed && s.fixed(m.named, end+1) ||
-		m.single != nil && m.single.fixed && s.fixed(m.single, end+1)
+	return n.named != nil && n.named.fixed && s.fixed(n.named, end+1) ||
+		n.single != nil && n.single.fixed && s.fixed(n.single, end+1)
 }
 
 // open looks for a pattern that ends with any number of segments, the one that keeps longest to single segments first.
@@ -103,12 +102,11 @@ func (s *search) under(n *node, at int) bool {
 	if c := n.literal(hash, s.view[at:end]); c != nil && c.open && s.open(c, end+1) {
 		return true
 	}
-	if end == at || n.more == nil {
+	if end == at {
 		return false
 	}
-	m := n.more
-	return m.named != nil && m.named.open && s.open(m.named, end+1) ||
-		m.single != nil && m.single.open && s.open(m.single, end+1)
+	return n.named != nil && n.named.open && s.open(n.named, end+1) ||
+		n.single != nil && n.single.open && s.open(n.single, end+1)
 }
 
 // own looks for the open patterns that branch off at a node; more says that the path has further segments.
@@ -127,18 +125,20 @@ func (s *search) takeRest(n *node) bool {
 	return n.more != nil && s.take(&n.more.rest)
 }
 
-func (s *search) takeExact(n *node) bool {
-	if n.exact != nil {
-		s.found = n.exact
+func (s *search) takeEnd(n *node) bool {
+	if n.end != nil {
+		s.found = n.end
+		s.keep(n.names)
 		return true
 	}
-	return n.more != nil && s.take(&n.more.exact)
+	return n.more != nil && s.take(&n.more.end)
 }
 
 // take gives the request to the first candidate of a place that accepts it.
 func (s *search) take(p *place) bool {
 	if p.sole != nil {
 		s.found = p.sole
+		s.keep(p.names)
 		return true
 	}
 	return len(p.list) > 0 && s.takeFirst(p.list)
@@ -149,8 +149,10 @@ func (s *search) takeFirst(list []*candidate) bool {
 		if s.accepts(c) {
 			m := c.pick(s.random)
 			s.found = m.route
-			if m.names != nil {
-				s.keepNames(m)
+			if c.deep == nil {
+				s.keep(m.names)
+			} else if m.names != nil {
+				m.deep.match(s.view, s.x.Request.Path, &s.x.Request.Params)
 			}
 			return true
 		}
@@ -161,16 +163,15 @@ func (s *search) takeFirst(list []*candidate) bool {
 	return false
 }
 
-// keepNames sets the request's Params.
-func (s *search) keepNames(m *member) {
-	r := &s.x.Request
-	if m.deep != nil {
-		m.deep.match(s.view, r.Path, &r.Params)
+// keep sets the request's Params.
+func (s *search) keep(names []name) {
+	if len(names) == 0 {
 		return
 	}
+	r := &s.x.Request
 	at, segment := 1, 0
-	for i := range m.names {
-		for ; segment < m.names[i].segment; at++ {
+	for i := range names {
+		for ; segment < names[i].segment; at++ {
 			if r.Path[at] == '/' {
 				segment++
 			}
@@ -179,7 +180,7 @@ func (s *search) keepNames(m *member) {
 		for end < len(r.Path) && r.Path[end] != '/' && r.Path[end] != ';' {
 			end++
 		}
-		r.Params = append(r.Params, core.Param{Name: m.names[i].name, Value: r.Path[at:end]})
+		r.Params = append(r.Params, core.Param{Name: names[i].name, Value: r.Path[at:end]})
 	}
 }
 

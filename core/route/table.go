@@ -40,8 +40,9 @@ func NewWith(rules []Rule, opts Options) (*Table, error) {
 	}
 	t := &Table{random: opts.Random}
 	var faults []error
+	shared := shared{map[string]string{}, map[string][]name{}}
 	for i := range rules {
-		if err := t.add(i, rules, &opts); err != nil {
+		if err := t.add(i, rules, shared, &opts); err != nil {
 			faults = append(faults, err)
 		}
 	}
@@ -53,7 +54,7 @@ func NewWith(rules []Rule, opts Options) (*Table, error) {
 }
 
 // add puts a rule under each of its hosts.
-func (t *Table) add(index int, rules []Rule, opts *Options) error {
+func (t *Table) add(index int, rules []Rule, shared shared, opts *Options) error {
 	r := &rules[index]
 	c, err := compile(index, r, opts)
 	var names []string
@@ -67,6 +68,7 @@ func (t *Table) add(index int, rules []Rule, opts *Options) error {
 		}
 		return fault
 	}
+	shared.in(c)
 	trees := []*tree{&t.any}
 	if len(names) > 0 {
 		trees = trees[:0]
@@ -81,6 +83,30 @@ func (t *Table) add(index int, rules []Rule, opts *Options) error {
 		}
 	}
 	return nil
+}
+
+// shared are the texts and names that many rules have: kept once, they are more often in the cache.
+type shared struct {
+	texts map[string]string
+	names map[string][]name
+}
+
+func (s shared) in(c *candidate) {
+	for i := range c.path {
+		c.path[i].text = once(s.texts, c.path[i].text, c.path[i].text)
+	}
+	if own := &c.members[0].names; *own != nil {
+		*own = once(s.names, fmt.Sprint(*own), *own)
+	}
+}
+
+// once is the first value that was given for a key.
+func once[V any](seen map[string]V, key string, value V) V {
+	if first, ok := seen[key]; ok {
+		return first
+	}
+	seen[key] = value
+	return value
 }
 
 func (t *Table) finish() {

@@ -8,29 +8,28 @@ type tree struct {
 	regexps place
 }
 
-// node is where the paths stand that begin with the same segments. What most requests need of it fits into 64 bytes, one line of the
-// cache: among many routes it is the misses that cost (BenchmarkMatch).
+// node is where the paths stand that begin with the same segments. It fills two lines of the cache, the first with what the way down
+// needs: among many routes it is the misses that cost (BenchmarkMatch).
 type node struct {
-	text  string    // the literal that leads here
-	only  *node     // the literal child when there is one
-	table *children // the literal children when there are more
-
-	exact *core.Route // takes every path that ends here and more.exact does not matter; nil: it does
-	rest  *core.Route // the same of more.rest
-	more  *junction   // nil when there is nothing in it that matters
-
-	exacts bool // here or further down are exact paths
-	fixed  bool // and patterns of a fixed number of segments, not all literal
-	open   bool // and such of any number
-}
-
-// junction is what goes on at a node besides literals.
-type junction struct {
+	text   string    // the literal that leads here
+	only   *node     // the literal child when there is one
+	table  *children // the literal children when there are more
 	named  *node
 	single *node
+	end    *core.Route // takes every path that ends here, so that more.end does not matter; nil: it does
+	rest   *core.Route // as end, for more.rest, with no names to keep
 
-	exact place // paths that end here, all literal
-	end   place // patterns that end here
+	exact bool    // here or further down are paths that are all literal
+	fixed bool    // and patterns of a fixed number of segments
+	open  bool    // and such of any number
+	names []name  // what end keeps
+	more  *places // nil when there is nothing in it that matters
+	_     [24]byte
+}
+
+// places are what ends or branches off at a node.
+type places struct {
+	end   place // paths and patterns of as many segments
 	deep  place // ** with something behind it
 	below place // prefixes that end with a slash
 	rest  place // ** at the end
@@ -44,7 +43,7 @@ func (t *tree) at(c *candidate) *place {
 	}
 	n, lead, exact := &t.root, p.lead(), p.exact()
 	for i := 0; ; i++ {
-		n.exacts = n.exacts || exact
+		n.exact = n.exact || exact
 		n.fixed = n.fixed || lead == len(p) && !exact
 		n.open = n.open || lead < len(p)
 		if i == lead {
@@ -52,25 +51,18 @@ func (t *tree) at(c *candidate) *place {
 		}
 		n = n.behind(&p[i])
 	}
-	j := n.junction()
-	switch {
-	case exact:
-		return &j.exact
-	case lead == len(p):
-		return &j.end
-	case p[lead].part == below:
-		return &j.below
-	case lead < len(p)-1:
-		return &j.deep
-	}
-	return &j.rest
-}
-
-func (n *node) junction() *junction {
 	if n.more == nil {
-		n.more = &junction{}
+		n.more = &places{}
 	}
-	return n.more
+	switch {
+	case lead == len(p):
+		return &n.more.end
+	case p[lead].part == below:
+		return &n.more.below
+	case lead < len(p)-1:
+		return &n.more.deep
+	}
+	return &n.more.rest
 }
 
 // behind is the node behind an element, made if there is none.
@@ -78,9 +70,9 @@ func (n *node) behind(e *element) *node {
 	if e.part == literal {
 		return n.makeLiteral(e.text)
 	}
-	at := &n.junction().named
+	at := &n.named
 	if e.part == single {
-		at = &n.more.single
+		at = &n.single
 	}
 	if *at == nil {
 		*at = &node{}
@@ -140,18 +132,20 @@ func (n *node) finish() {
 			s.node.finish()
 		}
 	}
-	j := n.more
-	if j == nil {
+	n.named.finish()
+	n.single.finish()
+	m := n.more
+	if m == nil {
 		return
 	}
-	j.named.finish()
-	j.single.finish()
-	for _, p := range []*place{&j.exact, &j.end, &j.deep, &j.below, &j.rest} {
+	for _, p := range []*place{&m.end, &m.deep, &m.below, &m.rest} {
 		p.finish()
 	}
-	n.exact, n.rest = j.exact.sole, j.rest.sole
-	if j.named == nil && j.single == nil && len(j.end.list)+len(j.deep.list)+len(j.below.list) == 0 &&
-		(n.exact != nil || len(j.exact.list) == 0) && (n.rest != nil || len(j.rest.list) == 0) {
+	n.end, n.names = m.end.sole, m.end.names
+	if m.rest.names == nil {
+		n.rest = m.rest.sole
+	}
+	if len(m.deep.list)+len(m.below.list) == 0 && (n.end != nil || len(m.end.list) == 0) && (n.rest != nil || len(m.rest.list) == 0) {
 		n.more = nil
 	}
 }
