@@ -13,7 +13,6 @@ type binder struct {
 	warn  Errors
 	known []string       // every key there is, for hints
 	pos   map[string]Pos // every key that was written, dotted, to its place
-	wrote map[string]bool
 }
 
 // field is one key of a table: its name, and what writes a value into the table's struct. keys lists what is known
@@ -76,13 +75,13 @@ func (s section[T]) all() []string {
 }
 
 // note remembers where a key was written.
-func (b *binder) note(key string, pos Pos) {
-	b.pos[key] = pos
-	b.wrote[key] = true
-}
+func (b *binder) note(key string, pos Pos) { b.pos[key] = pos }
 
 // written tells whether a key stands in the file; defaults do not.
-func (b *binder) written(key string) bool { return b.wrote[key] }
+func (b *binder) written(key string) bool {
+	_, ok := b.pos[key]
+	return ok
+}
 
 // where returns the place of a key, or other when it was not written.
 func (b *binder) where(key string, other Pos) Pos {

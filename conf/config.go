@@ -19,7 +19,8 @@ type Config struct {
 
 	// Warnings are what loads but is probably not meant.
 	Warnings Errors
-	// Sources are all files and folders that the configuration was read from, sorted; what --watch looks at.
+	// Sources are all files and folders that the configuration was read from: what --watch looks at. The scripts folder
+	// is always one of them, even while it is missing.
 	Sources []string
 
 	positions map[string]Pos

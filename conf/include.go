@@ -14,7 +14,7 @@ func (l *loader) include(main *Table) {
 	if !ok {
 		return
 	}
-	b := binder{pos: map[string]Pos{}, wrote: map[string]bool{}}
+	b := binder{pos: map[string]Pos{}}
 	patterns := b.list("include", v, false, notEmpty)
 	l.errs = append(l.errs, b.errs...)
 	seen := map[string]bool{filepath.Clean(l.file): true}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/moongate/moongate/conf/source"
 )
@@ -58,7 +59,7 @@ func (l *loader) load(o Options) (*Config, error) {
 		Scripts:  defaultScripts(),
 		Log:      defaultLog(),
 	}
-	b := &binder{known: Keys(), pos: map[string]Pos{}, wrote: map[string]bool{}}
+	b := &binder{known: Keys(), pos: map[string]Pos{}}
 	b.bindAll(top, c)
 	b.override(c, o)
 	l.readScripts(b, c)
@@ -70,6 +71,9 @@ func (l *loader) load(o Options) (*Config, error) {
 	c.Warnings = append(l.warn, b.warn...)
 	c.Warnings.sort()
 	c.Sources = l.snap.Names()
+	if !slices.Contains(c.Sources, c.Scripts.Dir) {
+		c.Sources = append(c.Sources, c.Scripts.Dir)
+	}
 	c.positions = b.pos
 	return c, nil
 }

@@ -200,6 +200,42 @@ func TestMissingFile(t *testing.T) {
 	}
 }
 
+// moving is a place whose script changes while the configuration is being read, so many times.
+type moving struct {
+	now   map[string]string
+	moves int
+}
+
+func (m *moving) at() source.Files { return source.Map(m.now) }
+
+func (m *moving) ReadFile(name string) ([]byte, error) {
+	text, err := m.at().ReadFile(name)
+	if name == "scripts/a.lua" && m.moves > 0 {
+		m.moves--
+		m.now["scripts/a.lua"] += "-- more"
+		m.now["x"] += "# more\n"
+	}
+	return text, err
+}
+
+func (m *moving) ReadDir(name string) ([]fs.DirEntry, error) { return m.at().ReadDir(name) }
+func (m *moving) Stat(name string) (fs.FileInfo, error)      { return m.at().Stat(name) }
+
+func TestConfigurationAndScriptsAreOfOneMoment(t *testing.T) {
+	for moves, loads := range map[int]bool{0: true, 1: true, 4: true, 5: false} {
+		m := &moving{now: map[string]string{"x": oneRoute, "scripts/a.lua": "return {}"}, moves: moves}
+		c, err := conf.Load("x", conf.Options{Env: noEnv, Files: m})
+		switch {
+		case !loads && (err == nil || !strings.Contains(err.Error(), "change while they are read")):
+			t.Errorf("%d moves: %v", moves, err)
+		case loads && err != nil:
+			t.Errorf("%d moves: %v", moves, err)
+		case loads && strings.Count(c.Scripts.Live["a"].Source, "more") != moves:
+			t.Errorf("%d moves: an old script is loaded", moves)
+		}
+	}
+}
+
 func TestFilesMayComeFromAnFS(t *testing.T) {
 	fsys := fstest.MapFS{
 		"conf/gateway.toml":  {Data: []byte("include = [\"routes/*.toml\"]\n[scripts]\ndir = \"../scripts\"\n")},
@@ -231,7 +267,10 @@ func TestScriptsFolder(t *testing.T) {
 	t.Run("may be missing while nobody names it", func(t *testing.T) {
 		c, err := conf.Load("x", conf.Options{Files: source.Map(map[string]string{"x": oneRoute})})
 		if err != nil || len(c.Scripts.Live) != 0 {
-			t.Error(err)
+			t.Fatal(err)
+		}
+		if fmt.Sprint(c.Sources) != "[x scripts]" {
+			t.Errorf("sources %v", c.Sources)
 		}
 	})
 	t.Run("must be there once it is named", func(t *testing.T) {
