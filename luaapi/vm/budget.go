@@ -28,8 +28,8 @@ var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c
 // budget counts the time of one call in slices. The VM is its own context.Context: gopher-lua asks Done before every
 // instruction, which costs 7 to 20 % of Lua time against 20 to 50 for a cancelled context, and needs no watchdog.
 type budget struct {
-	left    int           // steps until the clock is read
-	slice   int           // length of the slice in work
+	left    int // steps until the clock is read
+	slice   int // length of the slice in work
 	heat    int
 	limit   time.Duration // time of this call
 	spent   time.Duration

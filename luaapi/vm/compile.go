@@ -12,7 +12,8 @@ import (
 // concatName is the hidden name of the function that `..` is compiled to: an opcode reaches no string limit.
 const concatName = "\x00concat"
 
-// concatGroup is how many operands one call takes; longer chains nest, from the right, as `..` associates.
+// concatGroup is how many operands one call takes, for each needs a register. Longer chains nest from the left, where Lua's `..`
+// associates to the right: only __concat could tell.
 const concatGroup = 50
 
 // maxNesting is the deepest syntax tree. (Lua 5.1 allows 200 levels, but does not count a + b + c as nested.)
@@ -210,8 +211,7 @@ func (r *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 		operands[i] = single(operands[i])
 	}
 	for len(operands) > concatGroup {
-		cut := len(operands) - concatGroup
-		operands = append(operands[:cut:cut], concatCall(e, operands[cut:]))
+		operands = append([]ast.Expr{concatCall(e, operands[:concatGroup])}, operands[concatGroup:]...)
 	}
 	return concatCall(e, operands)
 }

@@ -122,6 +122,9 @@ func (v *VM) cannotResume(th *lua.LState) string {
 // resume expects the thread and the values to pass as L's arguments and returns the number of results: true and values, or
 // false and the error.
 func (v *VM) resume(L, th *lua.LState) int {
+	if want := v.threads[th].wanted(); want >= 0 {
+		L.SetTop(1 + want)
+	}
 	v.nested++
 	n := stock().resume(L)
 	v.nested--
@@ -133,11 +136,20 @@ func (v *VM) resume(L, th *lua.LState) int {
 			}
 		}
 	}
-	if p := v.panicked; p != nil {
-		v.panicked = nil
-		panic(p)
+	if v.panicked != nil { // on through all coroutines; rescue ends it
+		panic(v.panicked)
 	}
 	return n
+}
+
+// wanted is how many values the suspended yield must give, -1 for any number. Stock leaves holes in the registers when it
+// gets fewer.
+func (t *thread) wanted() int {
+	f := t.top()
+	if !f.ok() || f.fn().IsG || f.pc() < 0 {
+		return -1 // not started
+	}
+	return int(f.fn().Proto.Code[f.pc()]>>9)&0x1ff - 1 // operand C of OP_CALL
 }
 
 // notePanic keeps a Go panic that a coroutine is about to turn into a plain error.

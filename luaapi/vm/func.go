@@ -37,15 +37,13 @@ type Func struct {
 // Function makes the Lua function of f, phase check included. It has no state: all VMs may share it.
 func (f *Func) Function() *lua.LFunction {
 	do := f.Do
-	if f.Phases == 0 {
-		return &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
-			return do(Args{L: L, VM: From(L), Func: f})
-		}}
-	}
 	return &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
 		v := From(L)
-		if f.Phases&v.Phase == 0 {
+		if f.Phases != 0 && f.Phases&v.Phase == 0 {
 			L.RaiseError("%s", f.wrongPhase(v))
+		}
+		if L != v.main.L {
+			defer v.notePanic()
 		}
 		return do(Args{L: L, VM: v, Func: f})
 	}}

@@ -147,7 +147,7 @@ func (v *VM) rescue(err *error) {
 	v.main.unwind(start)
 	G := v.main.L.G
 	G.CurrentThread = v.main.L
-	v.nested = 0
+	v.nested, v.panicked = 0, nil
 	v.pending = v.pending[:0]
 }
 
