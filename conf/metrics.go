@@ -16,8 +16,7 @@ func (m Metrics) Equal(other Metrics) bool { return same(m, other) }
 
 // ownLabels are the labels that the gateway's series have already.
 var ownLabels = []string{
-	"balancer", "class", "code", "endpoint", "filter", "le", "limiter", "listener", "method", "outcome", "phase", "pool",
-	"quantile", "reason", "result", "route", "script", "source", "stage", "state", "status", "upstream", "version",
+	"class", "endpoint", "le", "limiter", "quantile", "result", "route", "script", "stage", "status", "upstream", "version",
 }
 
 var metricsSection = section[Metrics]{
