@@ -8,13 +8,38 @@ import (
 	"github.com/moongate/moongate/luaapi/vm"
 )
 
+// module is one namespace of gw.
+type module struct {
+	name, intro string
+	funcs       []vm.Func
+}
+
+// modules are all of them, in the order of the documentation.
+var modules = []module{
+	{"respond", "answers now, without asking the upstream.", respondFuncs},
+	{"log", "lines in the gateway's log.", logFuncs},
+	{"json", "JSON that keeps its shape and its digits.", jsonFuncs},
+	{"jwt", "bearer tokens.", jwtFuncs},
+	{"limit", "how often a caller may come.", limitFuncs},
+	{"balance", "one endpoint of an upstream.", balanceFuncs},
+	{"upstream", "which upstreams there are.", upstreamFuncs},
+	{"shared", "values and counters that all VMs see, over reloads too.", sharedFuncs},
+	{"crypto", "digests, signatures with a shared key, and texts that carry bytes.", cryptoFuncs},
+	{"re", "regular expressions whose time is bounded.", reFuncs},
+	{"path", "patterns of paths.", pathFuncs},
+	{"time", "moments and their texts.", timeFuncs},
+	{"uuid", "names that nobody else has.", uuidFuncs},
+	{"metric", "series of your own on /metrics.", metricFuncs},
+	{"env", "variables that the configuration lets scripts read.", envFuncs},
+	{"file", "files of the scripts folder, at load.", fileFuncs},
+}
+
 // Funcs is the binding table of gw: what registers the functions, checks their phases, and makes stubs and documentation. Each call
 // makes a new slice.
 func Funcs() []vm.Func {
 	var all []vm.Func
-	for _, module := range [][]vm.Func{respondFuncs, logFuncs, jsonFuncs, jwtFuncs, limitFuncs, balanceFuncs, upstreamFuncs, sharedFuncs,
-		cryptoFuncs, reFuncs, pathFuncs, timeFuncs, uuidFuncs, metricFuncs, envFuncs, fileFuncs} {
-		all = append(all, module...)
+	for _, m := range modules {
+		all = append(all, m.funcs...)
 	}
 	return all
 }

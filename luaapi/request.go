@@ -18,13 +18,11 @@ var requestFields = []field{
 	{name: "path", kind: "string", doc: "Path without query as the route table saw it: encoded unreserved characters are decoded, `%2F` stays. " +
 		"Assigning one changes what goes upstream and never matches again.", get: getPath, set: setPath},
 	{name: "raw_path", kind: "string", doc: "Path byte for byte as it came.",
-		get: func(f *frame) lua.LValue { return str(f.x.Request.RawPath) }},
+		get: func(f *frame) lua.LValue { return str(f.x.Request.RawPath) }, instead: ": assign to req.path"},
 	{name: "query", kind: "gw.Query", doc: "Query parameters: `req.query.k` is the first value of k, nil when there is none. " +
 		"Assigning to a parameter changes what goes upstream; nil takes it away.",
-		get: func(f *frame) lua.LValue { return &lua.LUserData{Value: (*queryHandle)(f), Metatable: queryMeta} },
-		set: func(_ *frame, L *lua.LState, _ lua.LValue) {
-			raise(L, "req.query cannot be replaced: assign to req.query[name], or to req.raw_query")
-		}},
+		get:     func(f *frame) lua.LValue { return &lua.LUserData{Value: (*queryHandle)(f), Metatable: queryMeta} },
+		instead: ": assign to req.query[name], or to req.raw_query"},
 	{name: "raw_query", kind: "string", doc: "Query without the question mark, byte for byte; empty when there is none. Assigning replaces it whole; nil takes it away.",
 		get: func(f *frame) lua.LValue { return str(f.rawQuery()) }, set: setRawQuery},
 	{name: "host", kind: "string", doc: "Host that the client asked for, with its port. An assigned one goes out where the upstream's `host` is `client`.",
@@ -42,7 +40,7 @@ var requestFields = []field{
 				return &f.headers
 			}
 			return &lua.LUserData{Value: (*requestHeaders)(f), Metatable: headersMeta}
-		}},
+		}, instead: ": assign to req.headers[name]"},
 	{name: "cookies", kind: "gw.Cookies", doc: "Cookies of the request by name, the first of each. Assigning changes what goes upstream; nil takes one away.",
 		get: func(f *frame) lua.LValue { return &lua.LUserData{Value: (*cookiesHandle)(f), Metatable: cookiesMeta} }},
 	{name: "params", kind: "table<string, string>", doc: "What the `{name}` segments of the route's path stood for.",

@@ -25,6 +25,7 @@ type field struct {
 	name, kind, doc string
 	get             func(f *frame) lua.LValue
 	set             func(f *frame, L *lua.LState, v lua.LValue)
+	instead         string // what to write where it is read-only
 }
 
 // surfaces are those of a machine: the metatable of a handle and the table behind it, once needed.
@@ -97,7 +98,7 @@ func (s *surface) set(L *lua.LState) int {
 	case fd == nil:
 		raise(L, s.unknown(L.Get(2)))
 	case fd.set == nil:
-		raise(L, s.name+"."+fd.name+" is read-only")
+		raise(L, s.name+"."+fd.name+" is read-only"+fd.instead)
 	default:
 		fd.set(current(L), L, L.Get(3))
 	}

@@ -1,0 +1,137 @@
+package luaapi
+
+// examples show every function of the binding table at work. Documentation prints them and a test runs each as the body of the
+// function in which it may be called, for a request that exampleRequest in docs_test.go describes.
+var examples = map[string]string{
+	"gw.respond": `if req.headers["X-Api-Key"] == nil then
+  return gw.respond(401, "an API key is needed", { ["WWW-Authenticate"] = "ApiKey" })
+end
+return gw.respond(200, { hello = "world", list = gw.json.array {} })`,
+	"gw.redirect": `if req.scheme == "http" then
+  return gw.redirect("https://" .. req.host .. req.raw_path, 308)
+end`,
+	"gw.log.debug": `gw.log.debug("cache missed", { key = req.path })`,
+	"gw.log.info":  `gw.log.info("order seen", { path = req.path, items = 3 })`,
+	"gw.log.warn":  `gw.log.warn("old client", { agent = req.headers["User-Agent"] })`,
+	"gw.log.error": `gw.log.error("key service failed", { error = "timed out" })`,
+
+	"gw.json.decode": `local doc = gw.json.decode('{"id":12345678901234567890,"list":[],"none":null}')
+assert(tostring(doc.id) == "12345678901234567890")
+assert(doc.none == gw.json.null)
+local value, err = gw.json.decode("{")
+assert(value == nil and err == "not JSON: a member's name was expected at byte 2")`,
+	"gw.json.encode": `assert(gw.json.encode({ 1, 2.5, "three" }) == '[1,2.5,"three"]')
+assert(gw.json.encode({ empty = {}, list = gw.json.array {} }) == '{"empty":{},"list":[]}')`,
+	"gw.json.get":   `assert(gw.json.get('{"user":{"roles":["admin"]}}', "user.roles.0") == "admin")`,
+	"gw.json.array": `assert(gw.json.encode(gw.json.array {}) == "[]")`,
+
+	"gw.jwt.verify": `local claims, err, reason = gw.jwt.verify(req.bearer, { secret = ("k"):rep(32) })
+if not claims then
+  gw.log.info("refused", { reason = reason })
+  return gw.respond(401, err, { ["WWW-Authenticate"] = "Bearer" })
+end
+ctx.user = claims.sub`,
+	"gw.jwt.check": `gw.jwt.check({ secret = ("k"):rep(32), algorithm = "HS256" })`,
+
+	"gw.limit.take": `local ok, info = gw.limit.take("partners", gw.limit.key("header:X-Partner"))
+if not ok then
+  return gw.respond(429, "too many requests", { ["Retry-After"] = info.retry_after })
+end`,
+	"gw.limit.key": `assert(gw.limit.key("ip") == "ip:" .. req.client_ip)
+assert(gw.limit.key("user") == gw.limit.key("ip")) -- nobody is known yet`,
+
+	"gw.balance.pick": `local endpoint, err = gw.balance.pick("main", req.client_ip)
+if endpoint then
+  ctx.endpoint = endpoint
+  assert(endpoint.upstream == "main")
+end`,
+	"gw.upstream.exists": `assert(gw.upstream.exists("main") and not gw.upstream.exists("nowhere"))`,
+	"gw.upstream.names":  `assert(gw.upstream.names()[1] == "canary")`,
+	"gw.upstream.ready": `local ready, all = gw.upstream.ready("main")
+if ready < all / 2 then
+  ctx.upstream = "canary"
+end`,
+
+	"gw.shared.get": `gw.shared.set("flags", "maintenance", true)
+assert(gw.shared.get("flags", "maintenance") == true)
+assert(gw.shared.get("flags", "unknown") == nil)`,
+	"gw.shared.set": `assert(gw.shared.set("tokens", "abc", "tom", 60)) -- for a minute
+assert(gw.shared.set("tokens", "abc", nil))`,
+	"gw.shared.add": `assert(gw.shared.add("nonces", "n-1", true, 300) == true)
+assert(gw.shared.add("nonces", "n-1", true, 300) == false) -- seen before`,
+	"gw.shared.incr": `assert(gw.shared.incr("visits", req.path) == 1)
+assert(gw.shared.incr("visits", req.path, 2) == 3)`,
+	"gw.shared.delete": `gw.shared.set("tokens", "xyz", 1)
+assert(gw.shared.delete("tokens", "xyz") and not gw.shared.delete("tokens", "xyz"))`,
+
+	"gw.crypto.sha256": `assert(gw.crypto.hex_encode(gw.crypto.sha256("")):sub(1, 8) == "e3b0c442")`,
+	"gw.crypto.sha512": `assert(#gw.crypto.sha512("x") == 64)`,
+	"gw.crypto.sha1":   `assert(gw.crypto.hex_encode(gw.crypto.sha1("")):sub(1, 8) == "da39a3ee")`,
+	"gw.crypto.md5":    `assert(gw.crypto.hex_encode(gw.crypto.md5("")) == "d41d8cd98f00b204e9800998ecf8427e")`,
+	"gw.crypto.hmac": `local mac = gw.crypto.hmac("sha256", "key", req.method .. req.path)
+req.headers["X-Signature"] = gw.crypto.base64_encode(mac)`,
+	"gw.crypto.equal":            `assert(gw.crypto.equal("abc", "abc") and not gw.crypto.equal("abc", "abd"))`,
+	"gw.crypto.random":           `assert(#gw.crypto.random(16) == 16)`,
+	"gw.crypto.hex_encode":       `assert(gw.crypto.hex_encode("\1\255") == "01ff")`,
+	"gw.crypto.hex_decode":       `assert(gw.crypto.hex_decode("01ff") == "\1\255" and gw.crypto.hex_decode("x") == nil)`,
+	"gw.crypto.base64_encode":    `assert(gw.crypto.base64_encode("hello") == "aGVsbG8=")`,
+	"gw.crypto.base64_decode":    `assert(gw.crypto.base64_decode("aGVsbG8=") == "hello")`,
+	"gw.crypto.base64url_encode": `assert(gw.crypto.base64url_encode("\255\254") == "__4")`,
+	"gw.crypto.base64url_decode": `assert(gw.crypto.base64url_decode("__4") == "\255\254")`,
+
+	"gw.re.match": `local groups = gw.re.match(req.path, "^/users/(?P<id>[0-9]+)$")
+assert(groups.id == "42" and groups[1] == "42")`,
+	"gw.re.test":    `assert(gw.re.test(req.path, "^/users/"))`,
+	"gw.re.replace": `req.path = gw.re.replace(req.path, "^/users/([0-9]+)$", "/v2/people/$1")`,
+	"gw.path.match": `assert(gw.path.match({ "/health", "/users/*" }, req.path))
+assert(gw.path.match("/users/**", "/users"))`,
+
+	"gw.time.now": `assert(gw.time.now() > 1.7e9)`,
+	"gw.time.monotonic": `local before = gw.time.monotonic()
+assert(gw.time.monotonic() >= before)`,
+	"gw.time.format": `assert(gw.time.format(0) == "1970-01-01T00:00:00Z")
+assert(gw.time.format(0, "http") == "Thu, 01 Jan 1970 00:00:00 GMT")
+assert(gw.time.format(0, "2006-01-02") == "1970-01-01")`,
+	"gw.time.parse": `assert(gw.time.parse("1970-01-01T00:01:00.5Z") == 60.5)`,
+	"gw.uuid.v4":    `req.headers["X-Audit-Id"] = gw.uuid.v4()`,
+	"gw.uuid.v7":    `assert(gw.uuid.v7():sub(15, 15) == "7")`,
+
+	"gw.metric.counter": `local refused = gw.metric.counter("refusals", { "reason" }, "Requests that this filter refused.")
+refused:inc("no key")`,
+	"gw.metric.gauge": `local depth = gw.metric.gauge("queue_depth")
+depth:set(3)`,
+	"gw.metric.histogram": `local took = gw.metric.histogram("lookup_seconds", { "cache" })
+took:observe(0.003, "hit")`,
+	"metric:inc": `local seen = gw.metric.counter("seen", { "tier" })
+seen:inc("gold")`,
+	"metric:add": `local bytes = gw.metric.counter("body_bytes")
+bytes:add(1024)`,
+	"metric:set": `local open = gw.metric.gauge("open_orders")
+open:set(7)`,
+	"metric:observe": `local age = gw.metric.histogram("age_seconds")
+age:observe(0.25)`,
+
+	"gw.env": `assert(gw.env("REGION") == "eu-1")`,
+	"gw.file.read": `local page, err = gw.file.read("missing.html")
+assert(page == nil and err ~= nil)`,
+
+	"req:body": `assert(req:body() == '{"user":{"name":"tom"}}')`,
+	"req:body_fits": `if req:body_fits() and req:json_get("user.name") == "tom" then
+  ctx.upstream = "canary"
+end`,
+	"req:json": `local doc, err = req:json()
+assert(doc.user.name == "tom")`,
+	"req:json_get":  `assert(req:json_get("user.name") == "tom" and req:json_get("user.age") == nil)`,
+	"req:set_body":  `req:set_body(gw.json.encode({ user = "tom" }))`,
+	"req:query_all": `assert(req:query_all("tag")[2] == "b")`,
+	"req:query_add": `req:query_add("via", "gateway")`,
+	"res:body": `local body, err = res:body()
+assert(body == '{"ok":true}')`,
+	"res:json":     `assert(res:json().ok == true)`,
+	"res:json_get": `assert(res:json_get("ok") == true)`,
+	"res:set_body": `if res.status >= 400 then
+  res:set_body("sorry")
+  res.headers["Content-Type"] = "text/plain"
+end`,
+	"entry:write": `entry:write({ tier = "gold" })`,
+}

@@ -1,0 +1,523 @@
+---@meta gw
+-- Made by `go run ./luaapi/gen` of the binding table in luaapi; changes here are lost.
+
+---@class gw.Filter
+---@field stage string stage in which the filter runs
+---@field order? number place within the stage, default 50; ties by name
+---@field config? table<string, any> settings: "string", number, integer, boolean, duration, size, rate, list, map, enum, secret
+---@field identity? string[] headers that only this filter may set
+---@field on_error? "fail"|"continue" what an error does to the request
+---@field init? fun(conf: table): any once in each VM and for each distinct settings; what it gives is conf.state
+---@field on_request? fun(req: gw.Request, ctx: gw.Context, conf: table): gw.Reply?
+---@field on_response? fun(res: gw.Response, ctx: gw.Context, conf: table)
+---@field on_log? fun(entry: gw.Entry, ctx: gw.Context, conf: table)
+
+---@class gw.Reply
+
+---@class gw.Headers
+---@field [string] string?
+---@field all fun(self: gw.Headers, name: string): string[]
+---@field add fun(self: gw.Headers, name: string, value: string|number)
+
+---@class gw.Query
+---@field [string] string?
+
+---@class gw.Cookies
+---@field [string] string?
+
+---@class gw.TLS
+
+---@class gw.Request
+---@field method string Method in capitals, such as `GET`. Assigning one changes what goes upstream.
+---@field path string Path without query as the route table saw it: encoded unreserved characters are decoded, `%2F` stays. Assigning one changes what goes upstream and never matches again.
+---@field raw_path string Path byte for byte as it came.
+---@field query gw.Query Query parameters: `req.query.k` is the first value of k, nil when there is none. Assigning to a parameter changes what goes upstream; nil takes it away.
+---@field raw_query string Query without the question mark, byte for byte; empty when there is none. Assigning replaces it whole; nil takes it away.
+---@field host string Host that the client asked for, with its port. An assigned one goes out where the upstream's `host` is `client`.
+---@field scheme string `http` or `https`, after trusted proxies were heard.
+---@field client_ip string Address of the client, after trusted proxies were heard.
+---@field remote_addr string Address and port of the connection's other end.
+---@field headers gw.Headers Header fields, names in any case: nil when absent, else a string, several lines joined by `, `. Assigning sets one line, nil deletes. `:all(name)` lists the lines, `:add(name, value)` adds one, `pairs` walks them.
+---@field cookies gw.Cookies Cookies of the request by name, the first of each. Assigning changes what goes upstream; nil takes one away.
+---@field params table<string, string> What the `{name}` segments of the route's path stood for.
+---@field bearer string? Token of `Authorization: Bearer`, in any case; nil when there is none, empty when the header is malformed or sent twice.
+---@field tls gw.TLS? Facts of the client's TLS connection; nil on a plain one.
+---@field route string? Name of the route; nil when none matched.
+local req = {}
+
+---Reads the whole body. Beyond the route's `body_buffer` the request ends with 413 before the script sees a part. After on_request a body that nobody had read is gone: nil and why.
+---@return string? body empty when there is none
+---@return string? err
+function req:body() end
+
+---Tells whether the whole body fits into the route's `body_buffer`, reading it that far. A body that does not goes upstream whole, and reading it would end the request with 413.
+---@return boolean fits
+function req:body_fits() end
+
+---Reads the body as gw.json.decode does.
+---@return any value
+---@return string? err why it is no JSON
+function req:json() end
+
+---Reads one value of a JSON body without making tables of the rest: names, and indexes from 0, joined by dots; `\.` is a dot within a name.
+---@param path string such as `user.roles.0`
+---@return any value nil when the path leads nowhere
+---@return string? err why it is no JSON
+function req:json_get(path) end
+
+---Replaces the body. Its length stays true; Content-Encoding and digests, which no longer are, go.
+---@param body string
+function req:set_body(body) end
+
+---Lists all values of a query parameter, in order; empty when there is none.
+---@param name string
+---@return string[] values
+function req:query_all(name) end
+
+---Adds a query parameter after all others.
+---@param name string
+---@param value string
+function req:query_add(name, value) end
+
+---@class gw.Response
+---@field status integer Status of the answer. Assigning one from 200 to 599 replaces it.
+---@field headers gw.Headers Header fields of the answer, as req.headers. Of Set-Cookie the value is the first line; `:all` lists them.
+---@field source "upstream"|"filter"|"gateway" Who made the answer.
+---@field req gw.Request The request, read-only: path and query as they came, headers as on_request left them.
+local res = {}
+
+---Reads the whole body. Beyond the route's `body_buffer` it is nil and `too large`, and the answer streams on untouched.
+---@return string? body
+---@return string? err
+function res:body() end
+
+---Reads the body as gw.json.decode does.
+---@return any value
+---@return string? err why it is no JSON, or `too large`
+function res:json() end
+
+---Reads one value of a JSON body, as req:json_get does.
+---@param path string such as `error.code`
+---@return any value nil when the path leads nowhere
+---@return string? err why it is no JSON, or `too large`
+function res:json_get(path) end
+
+---Replaces the body. Its length stays true; Content-Encoding, digests, ETag, Last-Modified and ranges, which no longer are, go.
+---@param body string
+function res:set_body(body) end
+
+---@class gw.Entry
+---@field method string Method as it went upstream.
+---@field path string Path as the route table saw it.
+---@field host string Host that the client asked for.
+---@field route string? Name of the route; nil when none matched.
+---@field upstream string? Name of the upstream that was asked; nil when none was.
+---@field endpoint string? URL of the endpoint that was asked; nil when none was.
+---@field status integer Status of the answer; 499 when the client had left.
+---@field source "upstream"|"filter"|"gateway"|"" Who made the answer.
+---@field duration_ms number Milliseconds from the request's head to the answer's last byte.
+---@field upstream_ms number? Milliseconds from the end of the request filters to the upstream's first byte; nil without an answer of it.
+---@field bytes_in integer Bytes of the request's body that were read.
+---@field bytes_out integer Bytes of the answer's body that were sent.
+---@field client_ip string? Address of the client.
+---@field user string? Who the caller is, when a filter has said so.
+---@field request_id string Id of the request.
+---@field trace_id string Id of the trace.
+---@field error string? Why the gateway failed the request; nil when it did not.
+---@field req gw.Request The request, read-only.
+---@field res gw.Response The answer, read-only.
+local entry = {}
+
+---Writes the access line of this request: the gateway's own members, and those of extra behind them. Without a call there is no line. It never waits.
+---@param extra? table<string, any> further members
+function entry:write(extra) end
+
+---@class gw.Context
+---@field user string? Who the caller is: what limits, logs and balancers mean by user.
+---@field upstream string? Name of the upstream to send to; the route's unless a filter chose another.
+---@field hash string? Key for balancers that hash.
+---@field endpoint gw.Endpoint? Endpoint to send to, as gw.balance.pick gives it; later the one that was asked.
+---@field request_id string Id of the request.
+---@field trace_id string Id of the trace.
+---@field [string] any
+local ctx = {}
+
+---@class gw.Metric
+local metric = {}
+
+---Adds one to a counter.
+---@param ... string a value for each label
+function metric:inc(...) end
+
+---Adds to a counter or a gauge.
+---@param n number
+---@param ... string a value for each label
+function metric:add(n, ...) end
+
+---Sets a gauge.
+---@param n number
+---@param ... string a value for each label
+function metric:set(n, ...) end
+
+---Counts a value in a histogram.
+---@param seconds number
+---@param ... string a value for each label
+function metric:observe(seconds, ...) end
+
+---@class gw.LimitInfo
+---@field limit integer what the key may take at once when it has rested
+---@field remaining integer what it could still take at once
+---@field retry_after integer whole seconds after which the same take passes; 0 when it was granted or no waiting helps
+
+---@class gw.Endpoint
+---@field upstream string name of its upstream
+---@field url string such as `http://10.0.0.1:8080`
+---@field address string host and port
+---@field weight integer
+
+---@class gw
+gw = {}
+
+---Answers the request now: `return gw.respond(...)`. A table is sent as JSON. A string below 400 is the body as it is, from 400 the message of the standard error JSON; a body of its own kind is given with its Content-Type.
+---@param status integer from 200 to 599
+---@param body? string|table without one a refusal says what its status means
+---@param headers? table<string, string|number|string[]> a list makes one line of each item
+---@return gw.Reply reply to be returned from on_request
+function gw.respond(status, body, headers) end
+
+---Sends the client elsewhere: `return gw.redirect(url)`.
+---@param url string absolute, or a path
+---@param status? integer 301, 302 (default), 303, 307 or 308
+---@return gw.Reply reply to be returned from on_request
+function gw.redirect(url, status) end
+
+-- Lines in the gateway's log.
+gw.log = {}
+
+---Writes a line for who debugs a filter. During a request it carries request_id and trace_id.
+---@param message string three or four words
+---@param fields? table<string, any> facts
+function gw.log.debug(message, fields) end
+
+---Writes a line about what is worth knowing. During a request it carries request_id and trace_id.
+---@param message string three or four words
+---@param fields? table<string, any> facts
+function gw.log.info(message, fields) end
+
+---Writes a line about what should be looked at. During a request it carries request_id and trace_id.
+---@param message string three or four words
+---@param fields? table<string, any> facts
+function gw.log.warn(message, fields) end
+
+---Writes a line about what went wrong. During a request it carries request_id and trace_id.
+---@param message string three or four words
+---@param fields? table<string, any> facts
+function gw.log.error(message, fields) end
+
+-- JSON that keeps its shape and its digits.
+gw.json = {}
+
+---What null is in JSON.
+---@type userdata
+gw.json.null = nil
+
+---Reads JSON. Arrays and objects stay what they are when they are encoded again, null is gw.json.null, and a number that Lua cannot hold exactly keeps its digits. Of two members with one name the last counts.
+---@param text string
+---@return any value
+---@return string? err where it is no JSON
+function gw.json.decode(text) end
+
+---Writes JSON. A table with the keys 1 to n is an array, every other an object, an empty one `{}`; gw.json.array makes an empty array. A value without a JSON form (a function, NaN, a list with a hole) raises.
+---@param value any
+---@return string text
+function gw.json.encode(value) end
+
+---Reads one value of a JSON text, as req:json_get does.
+---@param text string
+---@param path string names, and indexes from 0, joined by dots
+---@return any value nil when the path leads nowhere
+---@return string? err where it is no JSON
+function gw.json.get(text, path) end
+
+---Marks a table as an array, so that it is `[]` when it is empty.
+---@param items? table default: a new table
+---@return table array the same table
+function gw.json.array(items) end
+
+-- Bearer tokens.
+gw.jwt = {}
+
+---Checks a JSON Web Token: signature under the one algorithm that the key's settings name, times, issuer, audience. Claims that are null read as nil. The second result is fit for the client: `missing bearer token`, `token expired` or `token invalid`; the third for the log.
+---@param token string? such as req.bearer
+---@param conf table secret, or public_key (PEM); algorithm, issuer, audience, required, leeway (seconds). Other fields are not looked at
+---@return table<string, any>? claims read-only
+---@return string? err why not
+---@return string? reason what was wrong
+function gw.jwt.verify(token, conf) end
+
+---Raises when no verifier can be made of the settings (a secret that is too short, a broken key): call it in init, so that they are refused at load.
+---@param conf table secret, or public_key (PEM); algorithm, issuer, audience, required, leeway (seconds). Other fields are not looked at
+function gw.jwt.check(conf) end
+
+-- How often a caller may come.
+gw.limit = {}
+
+---Takes from the bucket of a key and tells whether that was granted. The limiter is `conf` for the filter's own, which is called ROUTE/FILTER unless the setting `limiter` names one, or the name of a `[limiter.NAME]`. Equal names share.
+---@param limiter string|table a name, or conf
+---@param key string whom to count: gw.limit.key, or any text
+---@param cost? integer default 1; 0 asks without taking
+---@return boolean ok
+---@return gw.LimitInfo info
+function gw.limit.take(limiter, key, cost) end
+
+---Gives the text by which a request is counted: `ip`, `user` (the client's address while no user is known), `route`, `global`, or `header:NAME` (the client's address when the header is absent).
+---@param kind string
+---@return string key
+function gw.limit.key(kind) end
+
+-- One endpoint of an upstream.
+gw.balance = {}
+
+---Chooses an endpoint of an upstream that takes requests now, as the upstream's balancer does; assign it to ctx.endpoint.
+---@param upstream string its name; an unknown one raises
+---@param key? string for balancers that hash
+---@return gw.Endpoint? endpoint
+---@return string? err why not
+function gw.balance.pick(upstream, key) end
+
+-- Which upstreams there are.
+gw.upstream = {}
+
+---Tells whether an upstream of that name is configured; in init it finds a misspelt setting before it is used.
+---@param name string
+---@return boolean exists
+function gw.upstream.exists(name) end
+
+---Lists the names of all configured upstreams, sorted.
+---@return string[] names
+function gw.upstream.names() end
+
+---Counts the endpoints of an upstream that take requests now, and all of them.
+---@param name string an unknown one raises
+---@return integer ready
+---@return integer all
+function gw.upstream.ready(name) end
+
+-- Values and counters that all VMs see, over reloads too.
+gw.shared = {}
+
+---Reads a value that all VMs share; nil when it is absent, expired or was forgotten because the store (32 MiB) was full.
+---@param store string name of the store; it is made when it is first used, at most 64
+---@param key string
+---@return string|number|boolean|nil value
+function gw.shared.get(store, key) end
+
+---Stores a string, number or boolean for all VMs; nil takes the key away. A value of more than 2 MiB is not stored.
+---@param store string name of the store; it is made when it is first used, at most 64
+---@param key string
+---@param value string|number|boolean|nil
+---@param ttl? number seconds until it is gone; default never
+---@return boolean? ok
+---@return string? err why not
+function gw.shared.set(store, key, value, ttl) end
+
+---Stores a value if the key is absent, and tells whether it was: of many who try at once, one is told true.
+---@param store string name of the store; it is made when it is first used, at most 64
+---@param key string
+---@param value string|number|boolean
+---@param ttl? number seconds until it is gone; default never
+---@return boolean added
+function gw.shared.add(store, key, value, ttl) end
+
+---Adds to a number and gives the sum, exactly, however many count at once. An absent key counts from 0 and lives for ttl; adding does not prolong it.
+---@param store string name of the store; it is made when it is first used, at most 64
+---@param key string
+---@param delta? number default 1
+---@param ttl? number seconds, for an absent key; default for ever
+---@return number? sum
+---@return string? err the value is no number
+function gw.shared.incr(store, key, delta, ttl) end
+
+---Takes a key away and tells whether it was there.
+---@param store string name of the store; it is made when it is first used, at most 64
+---@param key string
+---@return boolean deleted
+function gw.shared.delete(store, key) end
+
+-- Digests, signatures with a shared key, and texts that carry bytes.
+gw.crypto = {}
+
+---Gives the digest of data as bytes; gw.crypto.hex_encode makes text of them.
+---@param data string
+---@return string digest bytes, not text
+function gw.crypto.sha256(data) end
+
+---Gives the digest of data as bytes; gw.crypto.hex_encode makes text of them.
+---@param data string
+---@return string digest bytes, not text
+function gw.crypto.sha512(data) end
+
+---Gives the digest of data as bytes; gw.crypto.hex_encode makes text of them. For old protocols only.
+---@param data string
+---@return string digest bytes, not text
+function gw.crypto.sha1(data) end
+
+---Gives the digest of data as bytes; gw.crypto.hex_encode makes text of them. For old protocols only.
+---@param data string
+---@return string digest bytes, not text
+function gw.crypto.md5(data) end
+
+---Signs data with a shared key (RFC 2104) and gives the bytes; compare them with gw.crypto.equal.
+---@param hash "sha1"|"sha256"|"sha384"|"sha512"|"md5"
+---@param key string
+---@param data string
+---@return string mac bytes, not text
+function gw.crypto.hmac(hash, key, data) end
+
+---Compares two texts in a time that tells nothing about where they differ.
+---@param x string
+---@param y string
+---@return boolean equal
+function gw.crypto.equal(x, y) end
+
+---Gives bytes that nobody can guess.
+---@param n integer how many, up to 65536
+---@return string bytes
+function gw.crypto.random(n) end
+
+---Writes bytes as hexadecimal digits.
+---@param bytes string
+---@return string text
+function gw.crypto.hex_encode(bytes) end
+
+---Reads hexadecimal digits.
+---@param text string
+---@return string? bytes
+---@return string? err why not
+function gw.crypto.hex_decode(text) end
+
+---Writes bytes as base64 (RFC 4648 section 4).
+---@param bytes string
+---@return string text
+function gw.crypto.base64_encode(bytes) end
+
+---Reads base64, strictly.
+---@param text string
+---@return string? bytes
+---@return string? err why not
+function gw.crypto.base64_decode(text) end
+
+---Writes bytes as base64url without padding (RFC 4648 section 5).
+---@param bytes string
+---@return string text
+function gw.crypto.base64url_encode(bytes) end
+
+---Reads base64url without padding, strictly.
+---@param text string
+---@return string? bytes
+---@return string? err why not
+function gw.crypto.base64url_decode(text) end
+
+-- Regular expressions whose time is bounded.
+gw.re = {}
+
+---Tells whether a text has a part that fits a regular expression, and gives its groups.
+---@param text string
+---@param pattern string RE2 syntax; a wrong one raises
+---@return string[]? groups the groups by number, those with names by name too; [0] is the whole part; nil when nothing fits
+function gw.re.match(text, pattern) end
+
+---Tells whether a text has a part that fits a regular expression.
+---@param text string
+---@param pattern string RE2 syntax; a wrong one raises
+---@return boolean fits
+function gw.re.test(text, pattern) end
+
+---Replaces every part that fits a regular expression; `$1` and `${name}` stand for its groups.
+---@param text string
+---@param pattern string RE2 syntax; a wrong one raises
+---@param by string
+---@return string text
+function gw.re.replace(text, pattern, by) end
+
+-- Patterns of paths.
+gw.path = {}
+
+---Tells whether a path fits a pattern or one of a list: exact segments, `*` for any one, `**` at the end for any number, also none. A segment's ;parameters are not looked at, and a slash at the end counts, as in the route table.
+---@param patterns string|string[]
+---@param path string such as req.path
+---@return boolean fits
+function gw.path.match(patterns, path) end
+
+-- Moments and their texts.
+gw.time = {}
+
+---Seconds since 1970 (UTC) with their fraction.
+---@return number seconds
+function gw.time.now() end
+
+---Seconds of a clock that never goes back; only differences mean something.
+---@return number seconds
+function gw.time.monotonic() end
+
+---Writes a moment as text, in UTC.
+---@param seconds number
+---@param form? "rfc3339"|"http"|string default rfc3339; http is the form of headers; else a layout of Go, such as `2006-01-02`
+---@return string text
+function gw.time.format(seconds, form) end
+
+---Reads a moment's text; without a zone it is UTC.
+---@param text string
+---@param form? "rfc3339"|"http"|string as in gw.time.format
+---@return number? seconds
+---@return string? err why not
+function gw.time.parse(text, form) end
+
+-- Names that nobody else has.
+gw.uuid = {}
+
+---Makes a random UUID (RFC 9562 section 5.4).
+---@return string uuid
+function gw.uuid.v4() end
+
+---Makes a UUID that sorts by time (RFC 9562 section 5.7).
+---@return string uuid
+function gw.uuid.v7() end
+
+-- Series of your own on /metrics.
+gw.metric = {}
+
+---Declares a counter: `:inc(label values...)` adds one, `:add(n, label values...)` adds n. Of each metric there are at most 1000 series; beyond, all count as `overflow`.
+---@param name string lower case, digits and `_`; it is shown behind `moongate_script_`
+---@param labels? string[] names of labels, at most eight
+---@param help? string what it counts
+---@return gw.Metric counter
+function gw.metric.counter(name, labels, help) end
+
+---Declares a gauge: `:set(n, label values...)` and `:add(n, label values...)`. Of each metric there are at most 1000 series; beyond, all count as `overflow`.
+---@param name string lower case, digits and `_`; it is shown behind `moongate_script_`
+---@param labels? string[] names of labels, at most eight
+---@param help? string what it counts
+---@return gw.Metric gauge
+function gw.metric.gauge(name, labels, help) end
+
+---Declares a histogram of seconds, from 0.5 ms to 10 s: `:observe(seconds, label values...)`. Of each metric there are at most 1000 series; beyond, all count as `overflow`.
+---@param name string lower case, digits and `_`; it is shown behind `moongate_script_`
+---@param labels? string[] names of labels, at most eight
+---@param help? string what it counts
+---@return gw.Metric histogram
+function gw.metric.histogram(name, labels, help) end
+
+---Reads an environment variable that `[scripts] env` lists, as it was when the configuration was read; another one raises.
+---@param name string
+---@return string? value nil when it is not set
+function gw.env(name) end
+
+-- Files of the scripts folder, at load.
+gw.file = {}
+
+---Reads a file of the scripts folder while the script is loaded: a template, a key. It is read once for a configuration.
+---@param name string relative to the scripts folder
+---@return string? text
+---@return string? err why not
+function gw.file.read(name) end
