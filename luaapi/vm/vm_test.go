@@ -83,7 +83,7 @@ func TestAnEndlessLoopEndsWithItsBudget(t *testing.T) {
 		start := time.Now()
 		_, err := v.Call(function(t, v, source))
 		e := raised(t, err)
-		if took := time.Since(start); !e.Timeout || took > 2*time.Second {
+		if took := time.Since(start); !e.Timeout || took > 10*time.Second {
 			t.Errorf("%s: %v after %v", source, err, took)
 		}
 		if e.Script != "s.lua" || e.Line != 1 {
