@@ -76,14 +76,14 @@ func (b *Body) Buffer(limit int64) ([]byte, error) {
 	if b.length > limit && !b.whole {
 		return nil, ErrBodyTooLarge
 	}
-	for !b.whole && b.err == nil {
+	for !b.whole && b.src != nil && b.err == nil {
 		if int64(len(b.buf)) > limit {
 			return nil, ErrBodyTooLarge
 		}
 		b.fill(limit)
 	}
 	switch {
-	case !b.whole:
+	case !b.whole && b.src != nil:
 		return nil, b.err
 	case int64(len(b.buf)) > limit:
 		return nil, ErrBodyTooLarge

@@ -61,6 +61,9 @@ func (b *BodyReader) Source() io.Reader {
 // Ended tells whether the whole body, trailers included, was taken off the connection.
 func (b *BodyReader) Ended() bool { return b.err == io.EOF }
 
+// Broken tells whether reading failed, so that nobody knows where the next message begins.
+func (b *BodyReader) Broken() bool { return b.err != nil && b.err != io.EOF }
+
 // Left is the number of body bytes that are still to come, -1 when that is not known.
 func (b *BodyReader) Left() int64 {
 	switch {
@@ -127,16 +130,13 @@ func (b *BodyReader) readLeft(p []byte) (int, error) {
 func (b *BodyReader) readChunked(p []byte) (int, error) {
 	done := 0
 	for done < len(p) {
+		if done > 0 && !b.moreAtHand() {
+			break
+		}
 		if b.left == 0 {
-			if done > 0 && b.conn.Buffered() == 0 {
-				break
-			}
 			if err := b.nextChunk(); err != nil {
 				return done, err
 			}
-		}
-		if done > 0 && b.conn.Buffered() == 0 {
-			break
 		}
 		n, err := b.readLeft(p[done:])
 		done += n
@@ -145,6 +145,28 @@ func (b *BodyReader) readChunked(p []byte) (int, error) {
 		}
 	}
 	return done, nil
+}
+
+// moreAtHand tells whether the next bytes of a chunked body, or its end, can be read without waiting.
+func (b *BodyReader) moreAtHand() bool {
+	buf := b.conn.in[b.conn.r:b.conn.w]
+	if b.left > 0 {
+		return len(buf) > 0
+	}
+	if b.inChunk {
+		if len(buf) < 2 {
+			return false
+		}
+		buf = buf[2:]
+	}
+	switch end := bytes.IndexByte(buf, '\n'); {
+	case end < 0:
+		return false
+	case buf[0] != '0':
+		return len(buf) > end+1
+	default: // the last chunk, most likely: its trailers belong to it
+		return bytes.HasPrefix(buf[end+1:], []byte("\r\n")) || bytes.Contains(buf[end+1:], []byte("\r\n\r\n"))
+	}
 }
 
 // nextChunk reads up to the next chunk's first byte. The last chunk, with the trailers behind it, gives io.EOF.

@@ -80,7 +80,7 @@ func (c *client) bodyInTheWay() bool {
 	case c.x.Request.Uploading || c.body.Source() == nil || c.body.Ended():
 		return false
 	}
-	return c.body.Left() > drainLimit
+	return c.body.Broken() || c.body.Left() > drainLimit
 }
 
 // reset makes the end of the connection an abnormal one, for bodies that have no other way to show that they were cut.
