@@ -30,26 +30,40 @@ func (e *Error) Error() string {
 	return e.Script + ":" + strconv.Itoa(e.Line) + ": " + e.Message
 }
 
-// splitPosition cuts the position that Lua puts before a message: "auth.lua:12: text".
-func splitPosition(text string) (script string, line int, message string, ok bool) {
+// splitPosition cuts the position that Lua puts before a message: "auth.lua:12: text". Only names of scripts that this VM knows
+// count: a message may begin with "host:80: ".
+func (v *VM) splitPosition(text string) (script string, line int, message string, ok bool) {
 	for from := 0; ; {
 		i := strings.IndexByte(text[from:], ':')
 		if i < 0 {
 			return "", 0, text, false
 		}
 		i += from
-		j := i + 1
-		for j < len(text) && text[j] >= '0' && text[j] <= '9' {
-			j++
-		}
-		if i > 0 && j > i+1 && strings.HasPrefix(text[j:], ":") {
-			n, err := strconv.Atoi(text[i+1 : j])
-			if err == nil && !strings.ContainsAny(text[:i], " \n") {
-				return text[:i], n, strings.TrimPrefix(text[j+1:], " "), true
-			}
-		}
 		from = i + 1
+		digits := strings.IndexByte(text[from:], ':')
+		if digits <= 0 {
+			continue
+		}
+		n, err := strconv.Atoi(text[from : from+digits])
+		if err == nil && v.knows(text[:i]) {
+			return text[:i], n, strings.TrimPrefix(text[from+digits+1:], " "), true
+		}
 	}
+}
+
+// knows tells whether a script of that name is loaded, is being loaded, or can be required.
+func (v *VM) knows(script string) bool {
+	for _, e := range v.envs {
+		if e.script.Name == script {
+			return true
+		}
+	}
+	for _, s := range v.base.options.Lib {
+		if s.Name == script {
+			return true
+		}
+	}
+	return false
 }
 
 // describe renders a raised value for a log: strings as they are, tables with their plain fields.

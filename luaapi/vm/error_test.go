@@ -21,6 +21,8 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		{`error(12)`, "s.lua:2: 12"},
 		{`error(true)`, "s.lua:2: error object is a boolean"},
 		{`error("http://a:80/b: c", 0)`, "s.lua:2: http://a:80/b: c"},
+		{`error("host:80: refused", 0)`, "s.lua:2: host:80: refused"},
+		{`error("s.lua:7: told", 0)`, "s.lua:7: told"},
 		{`missing()`, "s.lua:2: attempt to call 'missing', which is not a function"},
 		{`local t = {} t.missing()`, "s.lua:2: attempt to call 'missing', which is not a function"},
 		{`gw.missing(1)`, "s.lua:2: attempt to call 'missing', which is not a function"},

@@ -160,6 +160,27 @@ func TestThePoolClearsWhatACallerLeft(t *testing.T) {
 	}
 }
 
+func TestTakeCallAndGiveBackDoNotAllocate(t *testing.T) {
+	p := vm.NewPool(base(t, vm.Options{}), vm.PoolOptions{})
+	v := take(t, p)
+	f := function(t, v, `return function(a, b) return b end`)
+	p.Give(v)
+	a, b := lua.LValue(lua.LString("a")), lua.LValue(lua.LNumber(1000))
+	n := testing.AllocsPerRun(100, func() {
+		v, err := p.Take(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := v.Call(f, a, b); err != nil || got != b {
+			t.Fatal(got, err)
+		}
+		p.Give(v)
+	})
+	if n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 // TestManyVMsShareABase is for the race detector: what is shared must only be read.
 func TestManyVMsShareABase(t *testing.T) {
 	conf := &lua.LTable{Metatable: lua.LNil}

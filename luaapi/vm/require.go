@@ -44,14 +44,19 @@ func (v *VM) loadLibrary(a Args, name string, script *Script) lua.LValue {
 	env := v.newEnv(script)
 	phase := v.Phase
 	v.Phase = v.base.options.LoadPhase
+	loaded := false
 	defer func() {
 		v.pending = v.pending[:len(v.pending)-1]
 		v.Phase = phase
 		env.close()
+		if !loaded {
+			delete(v.envs, env.table)
+		}
 	}()
 	a.Call(1, &lua.LFunction{Env: env.table, Proto: script.proto}, lua.LString(name))
 	result := a.L.Get(-1)
 	a.L.Pop(1)
+	loaded = true
 	return result
 }
 

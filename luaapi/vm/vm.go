@@ -170,7 +170,7 @@ func (v *VM) explain(thrown any) *Error {
 	}
 	positioned := false
 	if text, ok := api.Object.(lua.LString); ok {
-		e.Script, e.Line, e.Message, positioned = splitPosition(string(text))
+		e.Script, e.Line, e.Message, positioned = v.splitPosition(string(text))
 	} else {
 		e.Message = describe(api.Object)
 	}
