@@ -110,10 +110,10 @@ func (s *surface) unknown(key lua.LValue) string {
 	for i := range s.fields {
 		names = append(names, s.fields[i].name)
 	}
+	slices.Sort(names)
 	for i := range s.methods {
 		names = append(names, strings.TrimPrefix(s.methods[i].Name, s.name)+"()")
 	}
-	slices.Sort(names)
 	return s.name + " has no " + describe(key) + ": it has " + strings.Join(names, ", ")
 }
 
