@@ -61,6 +61,7 @@ func (a *app) open(c *conf.Config) (err error) {
 	a.gateway, err = gateway.New(gateway.Options{
 		Load:     a.load,
 		Pipeline: newScripting(a.log).build,
+		Metrics:  a.metrics,
 		Log:      a.log,
 		Access:   a.access,
 		Prepare:  a.prepare,

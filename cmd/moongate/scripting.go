@@ -3,11 +3,10 @@ package main
 import (
 	"log/slog"
 
-	"github.com/moongate/moongate/conf"
-	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/core/gateway"
 	"github.com/moongate/moongate/core/limit"
 	"github.com/moongate/moongate/luaapi"
+	"github.com/moongate/moongate/metrics"
 )
 
 // scripting joins the scripts to the gateway, which knows none. What it holds lives on over reloads.
@@ -22,10 +21,22 @@ func newScripting(log *slog.Logger) *scripting {
 }
 
 // build makes the filters of a generation from the scripts of its configuration. It is a gateway.PipelineBuilder.
-func (s *scripting) build(c *conf.Config, routes []*core.Route, services core.Services) (gateway.Built, error) {
-	p, err := luaapi.Build(luaapi.Options{Config: c, Routes: routes, Services: services, Limits: s.limits, Shared: s.shared, Log: s.log})
+func (s *scripting) build(parts gateway.Parts) (gateway.Built, error) {
+	p, err := luaapi.Build(luaapi.Options{Config: parts.Config, Routes: parts.Routes, Services: parts.Services, Metrics: parts.Metrics,
+		Limits: s.limits, Shared: s.shared, Log: s.log})
 	if err != nil {
 		return gateway.Built{}, err
 	}
-	return gateway.Built{Pipeline: p, Identity: p.Identity(), Commit: p.Commit}, nil
+	return gateway.Built{Pipeline: p, Identity: p.Identity(), Commit: p.Commit, Source: counts{p, s.limits}}, nil
+}
+
+// counts tells a scrape of the filters and of the limiters that they take from.
+type counts struct {
+	pipeline *luaapi.Pipeline
+	limits   *limit.Registry
+}
+
+func (c counts) Collect(scrape *metrics.Scrape) {
+	c.pipeline.Collect(scrape)
+	c.limits.Each(func(name string, l *limit.TokenBucket) { scrape.Limiter(name, l.Refused()) })
 }

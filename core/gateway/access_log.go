@@ -121,20 +121,24 @@ func (l *AccessLog) poke() {
 func (l *AccessLog) run() {
 	defer close(l.ended)
 	for range l.wake {
-		l.mu.Lock()
-		closed, much := l.closed, len(l.buf) > 256<<10
-		l.mu.Unlock()
-		if !closed && !much {
+		if closed, much := l.state(); !closed && !much {
 			select {
 			case <-time.After(flushEvery):
 			case <-l.wake:
 			}
 		}
-		l.flush(nil)
-		if closed {
+		closed, _ := l.state()
+		if l.flush(nil); closed {
 			return
 		}
 	}
+}
+
+// state tells whether the log has been closed, and whether so much waits that it should be written now.
+func (l *AccessLog) state() (closed, much bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed, len(l.buf) > 256<<10
 }
 
 // flush writes what waits to out, or to where lines go now.

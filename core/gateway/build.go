@@ -14,6 +14,7 @@ import (
 	"github.com/moongate/moongate/core/route"
 	"github.com/moongate/moongate/core/server"
 	"github.com/moongate/moongate/core/upstream"
+	"github.com/moongate/moongate/metrics"
 )
 
 // build makes a generation of a configuration, beside prev, which may be nil and of which it changes nothing. Errors are conf.Errors.
@@ -29,22 +30,29 @@ func (g *Gateway) build(c *conf.Config, prev *Generation) (*Generation, error) {
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
+	var err error
+	if gen.metrics, err = metricsPlan(g.opts.Metrics, gen); err != nil {
+		return nil, conf.Errors{{Pos: c.Pos("metrics.labels"), Key: "metrics.labels", Want: err.Error()}}
+	}
 	built := Built{Pipeline: noFilters{}}
 	if g.opts.Pipeline != nil {
-		var err error
-		if built, err = g.opts.Pipeline(c, routes, gen); err != nil {
+		if built, err = g.opts.Pipeline(Parts{c, routes, gen, gen.metrics}); err != nil {
 			return nil, err
 		}
 	}
-	if built.Commit != nil {
+	if gen.source = built.Source; built.Commit != nil {
 		gen.commit = built.Commit
 	}
 	gen.buildIdentity(built.Identity)
-	gen.plans = []plan{{stages: built.Stages(nil)}}
-	for _, rt := range routes {
-		gen.plans = append(gen.plans, plan{stages: built.Stages(rt), upstream: gen.upstreams[rt.Upstream]})
-	}
+	gen.buildPlans(built, routes, g.opts.Metrics)
 	return gen, nil
+}
+
+func (g *Generation) buildPlans(p core.Pipeline, routes []*core.Route, m *metrics.Metrics) {
+	g.plans = []plan{{stages: p.Stages(nil), unrouted: m.Unrouted()}}
+	for _, rt := range routes {
+		g.plans = append(g.plans, plan{stages: p.Stages(rt), upstream: g.upstreams[rt.Upstream], series: newRouteSeries(g.metrics, rt)})
+	}
 }
 
 // noFilters is the pipeline of a gateway without a scripting layer.

@@ -15,12 +15,14 @@ import (
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/core/server"
+	"github.com/moongate/moongate/metrics"
 )
 
 // Options are what a gateway is made of. All fields but Pipeline are required.
 type Options struct {
 	Load     func() (*conf.Config, error) // reads the configuration and its scripts as one snapshot
 	Pipeline PipelineBuilder              // nil: no filters
+	Metrics  *metrics.Metrics
 	Log      *slog.Logger
 	Access   *AccessLog
 
@@ -29,15 +31,23 @@ type Options struct {
 	Prepare func(*Generation) (commit func(), err error)
 }
 
-// PipelineBuilder makes the filters of a generation. services are the generation's own; routes have their ids. Errors name places
-// in the configuration or in scripts.
-type PipelineBuilder func(c *conf.Config, routes []*core.Route, services core.Services) (Built, error)
+// PipelineBuilder makes the filters of a generation. Errors name places in the configuration or in scripts.
+type PipelineBuilder func(Parts) (Built, error)
+
+// Parts are what a pipeline is made from: a generation's own.
+type Parts struct {
+	Config   *conf.Config
+	Routes   []*core.Route // with their ids
+	Services core.Services
+	Metrics  *metrics.Plan
+}
 
 // Built is a pipeline with what the gateway must know of it.
 type Built struct {
 	core.Pipeline
-	Identity []string // headers that only filters may set
-	Commit   func()   // makes it live: called once, when its generation is; may be nil
+	Identity []string       // headers that only filters may set
+	Commit   func()         // makes it live: called once, when its generation is; may be nil
+	Source   metrics.Source // tells a scrape of the filters; may be nil
 }
 
 // Gateway serves requests by its current generation. It is safe for concurrent use.

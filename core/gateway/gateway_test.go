@@ -18,6 +18,7 @@ import (
 
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core/gateway"
+	"github.com/moongate/moongate/metrics"
 )
 
 func TestMain(m *testing.M) {
@@ -49,7 +50,11 @@ func open(t *testing.T, text string) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Gateway, err = gateway.New(gateway.Options{Load: load, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Access: access}, c)
+	counts, err := metrics.New(metrics.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Gateway, err = gateway.New(gateway.Options{Load: load, Metrics: counts, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Access: access}, c)
 	if err != nil {
 		t.Fatal(err)
 	}

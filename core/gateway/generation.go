@@ -9,6 +9,7 @@ import (
 	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/core/route"
 	"github.com/moongate/moongate/core/upstream"
+	"github.com/moongate/moongate/metrics"
 )
 
 // Generation is one configuration, built and immutable. Requests end on the generation that they began on. It is the core.Services of its
@@ -26,6 +27,8 @@ type Generation struct {
 	trusted   []netip.Prefix
 	policy    core.PathPolicy // where no route says otherwise
 	commit    func()
+	metrics   *metrics.Plan
+	source    metrics.Source // of the filters; nil: none
 	access    *AccessLog
 }
 
@@ -33,7 +36,8 @@ type Generation struct {
 type plan struct {
 	stages   []core.Stage
 	upstream *upstream.Upstream
-	series   *routeSeries
+	series   *routeSeries    // nil for no route
+	unrouted *metrics.Series // what counts then
 }
 
 // Config is what the generation was built from.

@@ -10,6 +10,7 @@ import (
 	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/core/server"
 	"github.com/moongate/moongate/core/upstream"
+	"github.com/moongate/moongate/metrics"
 )
 
 // New builds the first generation of c and listens. Nothing is accepted before Run.
@@ -137,6 +138,13 @@ func (g *Gateway) Try(c *conf.Config) error {
 // Check builds a generation of c without a gateway that runs: what starting with it would say.
 func Check(o Options, c *conf.Config) error {
 	g := &Gateway{opts: o}
+	if g.opts.Metrics == nil {
+		m, err := metrics.New(metrics.Options{})
+		if err != nil {
+			return err
+		}
+		g.opts.Metrics = m
+	}
 	_, err := g.build(c, nil)
 	return err
 }
@@ -183,6 +191,7 @@ func (g *Gateway) swap(gen *Generation, fresh map[string]net.Listener) {
 		u.Commit()
 	}
 	gen.commit()
+	gen.metrics.Commit(gen)
 	g.server.Apply(serverSettings(gen.config))
 	g.current.Store(gen)
 	g.changeListeners(gen, fresh)

@@ -11,6 +11,7 @@ import (
 func (g *Gateway) Serve(x *core.Exchange, client core.Client) {
 	gen := g.begin(x)
 	var leg *proxy.Leg
+	asked := ""
 	err := gen.match(x, client)
 	pass := gen.plan(x.Route)
 	if err == nil {
@@ -18,11 +19,13 @@ func (g *Gateway) Serve(x *core.Exchange, client core.Client) {
 	}
 	if x.Times.Filtered = core.Now(); err == nil && x.Response.Status == 0 {
 		leg, err = gen.forward(x, client)
+		asked = x.Upstream
 	}
 	if err != nil {
 		g.fail(x, err)
 	}
 	g.finish(x, client, pass, leg)
+	pass.count(x, asked)
 }
 
 // Refuse implements server.Handler: the end of what could not be read as a request.
@@ -30,7 +33,9 @@ func (g *Gateway) Refuse(x *core.Exchange, client core.Client, fault *core.Error
 	gen := g.begin(x)
 	x.Times.Filtered = x.Times.Start
 	g.fail(x, fault)
-	g.finish(x, client, gen.plan(nil), nil)
+	pass := gen.plan(nil)
+	g.finish(x, client, pass, nil)
+	pass.count(x, "")
 }
 
 func (g *Gateway) begin(x *core.Exchange) *Generation {
@@ -55,7 +60,6 @@ func (g *Gateway) finish(x *core.Exchange, client core.Client, pass *plan, leg *
 	for _, s := range pass.stages {
 		s.Log(x)
 	}
-	pass.series.observe(x)
 }
 
 // request runs the request stages. A reply is put into the response, and the way ends there.
