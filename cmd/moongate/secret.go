@@ -13,7 +13,7 @@ import (
 
 // demoSecret is the secret that the shipped configuration signs tokens with until it is told another. Everybody knows it, so run
 // refuses it unless it serves the demo.
-const demoSecret = "mini-gateway-demo-secret-key-please-change-me-32bytes"
+const demoSecret = "moongate-demo-secret-that-everybody-knows-change-me"
 
 // tokenSecret is what the jwt filter of a configuration file verifies with. Without such a file it is the demo's secret.
 func tokenSecret(file string) ([]byte, error) {

@@ -18,12 +18,13 @@ type AccessLog struct {
 	mu     sync.Mutex
 	buf    []byte // lines that wait
 	out    io.Writer
-	path   string
 	closed bool
 
 	wake  chan struct{}
-	spare []byte // the buffer being written, owned by run
 	ended chan struct{}
+
+	writing sync.Mutex // held while lines are written, so that no file is closed under them
+	spare   []byte     // a buffer that has been written
 }
 
 // maxWaiting is how many bytes of lines may wait for a slow reader.
@@ -39,11 +40,12 @@ func OpenAccessLog(where string) (*AccessLog, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.out, l.path = out, where
+	l.out = out
 	go l.run()
 	return l, nil
 }
 
+// openLog gives nil for "off".
 func openLog(where string) (io.Writer, error) {
 	switch where {
 	case "off":
@@ -63,13 +65,14 @@ func (l *AccessLog) Reopen(where string) error {
 	if err != nil {
 		return err
 	}
+	l.flush()
+	l.writing.Lock()
+	defer l.writing.Unlock()
 	l.mu.Lock()
 	old := l.out
-	l.out, l.path = out, where
+	l.out = out
 	l.mu.Unlock()
-	l.poke()
 	if f, ok := old.(*os.File); ok && f != os.Stdout {
-		l.flush(old)
 		return f.Close()
 	}
 	return nil
@@ -128,7 +131,7 @@ func (l *AccessLog) run() {
 			}
 		}
 		closed, _ := l.state()
-		if l.flush(nil); closed {
+		if l.flush(); closed {
 			return
 		}
 	}
@@ -141,21 +144,18 @@ func (l *AccessLog) state() (closed, much bool) {
 	return l.closed, len(l.buf) > 256<<10
 }
 
-// flush writes what waits to out, or to where lines go now.
-func (l *AccessLog) flush(out io.Writer) {
+// flush writes what waits.
+func (l *AccessLog) flush() {
+	l.writing.Lock()
+	defer l.writing.Unlock()
 	l.mu.Lock()
-	if out == nil {
-		out = l.out
-	}
-	lines := l.buf
-	l.buf, l.spare = l.spare[:0], nil
+	out, lines := l.out, l.buf
+	l.buf = l.spare[:0]
 	l.mu.Unlock()
 	if len(lines) > 0 && out != nil {
 		_, _ = out.Write(lines)
 	}
-	l.mu.Lock()
-	if cap(lines) <= 1<<20 {
-		l.spare = lines[:0]
+	if l.spare = nil; cap(lines) <= 1<<20 {
+		l.spare = lines
 	}
-	l.mu.Unlock()
 }
