@@ -74,7 +74,7 @@ func (a *app) open(c *conf.Config) (err error) {
 		return err
 	}
 	commit()
-	warn(a.log, c)
+	warn(a.log, a.gateway.Generation().Warnings())
 	return nil
 }
 
@@ -151,8 +151,8 @@ func (a *app) reload() (admin.Reloaded, error) {
 		return admin.Reloaded{}, err
 	}
 	a.log.Info("reloaded", "generation", g.Number)
-	warn(a.log, g.Config())
-	return admin.Reloaded{Generation: uint64(g.Number), Warnings: texts(g.Config().Warnings)}, nil
+	warn(a.log, g.Warnings())
+	return admin.Reloaded{Generation: uint64(g.Number), Warnings: texts(g.Warnings())}, nil
 }
 
 // check says what a reload would say and change.
@@ -161,10 +161,11 @@ func (a *app) check() (admin.Checked, error) {
 	if err != nil {
 		return admin.Checked{}, err
 	}
-	if err := a.gateway.Try(c); err != nil {
+	g, err := a.gateway.Try(c)
+	if err != nil {
 		return admin.Checked{}, err
 	}
-	return admin.Checked{Changes: conf.Diff(a.gateway.Generation().Config(), c), Warnings: texts(c.Warnings)}, nil
+	return admin.Checked{Changes: conf.Diff(a.gateway.Generation().Config(), c), Warnings: texts(g.Warnings())}, nil
 }
 
 // run serves until ctx ends and everything has ended in good order. The admin listener and the demo stay to the last.
@@ -193,9 +194,9 @@ func (a *app) printAddresses(out io.Writer) {
 	fmt.Fprintf(out, "admin on http://%s\n", a.admin.Addr())
 }
 
-// warn logs what a configuration probably does not mean.
-func warn(log *slog.Logger, c *conf.Config) {
-	for _, w := range c.Warnings {
+// warn logs what is probably not meant.
+func warn(log *slog.Logger, warnings conf.Errors) {
+	for _, w := range warnings {
 		log.Warn("configuration", "warning", w.Error())
 	}
 }

@@ -43,14 +43,15 @@ Its admin listener is found as "moongate reload" finds it.`,
 // check tries the configuration here.
 func check(file string, out io.Writer) error {
 	c, err := conf.Load(file, conf.Options{})
+	var g *gateway.Generation
 	if err == nil {
 		log := slog.New(slog.DiscardHandler)
-		err = gateway.Check(gateway.Options{Pipeline: newScripting(log).build, Log: log}, c)
+		g, err = gateway.Check(gateway.Options{Pipeline: newScripting(log).build, Log: log}, c)
 	}
 	if err != nil {
 		return fmt.Errorf("%s is wrong:\n%w", file, err)
 	}
-	printLines(out, "warning: ", texts(c.Warnings))
+	printLines(out, "warning: ", texts(g.Warnings()))
 	if refuseDemoSecret(c) != nil {
 		fmt.Fprintln(out, "warning: it trusts the secret of the demo: run wants --demo for it")
 	}

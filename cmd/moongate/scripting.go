@@ -27,7 +27,7 @@ func (s *scripting) build(parts gateway.Parts) (gateway.Built, error) {
 	if err != nil {
 		return gateway.Built{}, err
 	}
-	return gateway.Built{Pipeline: p, Identity: p.Identity(), Commit: p.Commit, Source: counts{p, s.limits}}, nil
+	return gateway.Built{Pipeline: p, Identity: p.Identity(), Warnings: p.Warnings, Commit: p.Commit, Source: counts{p, s.limits}}, nil
 }
 
 // counts tells a scrape of the filters and of the limiters that they take from.

@@ -5,6 +5,7 @@
 //	GET  /readyz    200 when it wants traffic, 503 with the reason when not
 //	POST /reload    reads the configuration and the scripts again: 200, or 422 with every error
 //	POST /check     says what a reload would say and change, and changes nothing
+//	GET  /debug/pprof/   the Go profiles: where time, memory and goroutines are (heap, goroutine, profile, trace, ...)
 //
 // A [Handler] gives the answers, a [Server] keeps one on a listener and moves it when a reload says so. Neither keeps state of
 // the gateway or decides anything about it: every answer comes from the functions in [Options]. They never see the traffic of
@@ -52,6 +53,7 @@ func New(o Options) *Handler {
 	h.mux.Handle("/readyz", only(http.MethodGet, readyz(o.Ready)))
 	h.mux.Handle("/reload", guard(o, only(http.MethodPost, reload(o.Reload))))
 	h.mux.Handle("/check", guard(o, only(http.MethodPost, check(o.Check))))
+	h.mux.Handle("/debug/pprof/", guard(o, only(http.MethodGet, http.HandlerFunc(profiles))))
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "no such page; there are /metrics, /healthz, /readyz, POST /reload and POST /check")
 	})

@@ -73,7 +73,7 @@ func TestAnswers(t *testing.T) {
 		{"POST", "/metrics", 405, `{"code":405,`},
 		{"DELETE", "/readyz", 405, `{"code":405,`},
 		{"GET", "/", 404, `{"code":404,`},
-		{"GET", "/debug/pprof/", 404, `{"code":404,`},
+		{"GET", "/debug/other", 404, `{"code":404,`},
 	} {
 		t.Run(c.method+c.path, func(t *testing.T) {
 			resp, body := newDoor().ask(t, c.method, c.path)

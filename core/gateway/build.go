@@ -43,6 +43,7 @@ func (g *Gateway) build(c *conf.Config, prev *Generation) (*Generation, error) {
 	if gen.source = built.Source; built.Commit != nil {
 		gen.commit = built.Commit
 	}
+	gen.warnings = append(slices.Clone(c.Warnings), built.Warnings...)
 	gen.buildIdentity(built.Identity)
 	gen.buildPlans(built, routes, g.opts.Metrics)
 	return gen, nil

@@ -18,6 +18,7 @@ type Generation struct {
 	Number int // counts from 1
 
 	config    *conf.Config
+	warnings  conf.Errors
 	table     *route.Table
 	upstreams map[string]*upstream.Upstream
 	names     []string // of upstreams, sorted
@@ -42,6 +43,9 @@ type plan struct {
 
 // Config is what the generation was built from.
 func (g *Generation) Config() *conf.Config { return g.config }
+
+// Warnings are what was accepted and is probably not meant, in the configuration and in scripts.
+func (g *Generation) Warnings() conf.Errors { return g.warnings }
 
 func (g *Generation) plan(rt *core.Route) *plan {
 	if rt == nil {

@@ -127,26 +127,24 @@ func (g *Gateway) reload() (*Generation, error) {
 	return gen, nil
 }
 
-// Try builds a generation of c beside the running one and forgets it: what a reload would say.
-func (g *Gateway) Try(c *conf.Config) error {
+// Try builds a generation of c beside the running one, which is not to serve: what a reload would say.
+func (g *Gateway) Try(c *conf.Config) (*Generation, error) {
 	g.reloading.Lock()
 	defer g.reloading.Unlock()
-	_, err := g.build(c, g.current.Load())
-	return err
+	return g.build(c, g.current.Load())
 }
 
 // Check builds a generation of c without a gateway that runs: what starting with it would say.
-func Check(o Options, c *conf.Config) error {
+func Check(o Options, c *conf.Config) (*Generation, error) {
 	g := &Gateway{opts: o}
 	if g.opts.Metrics == nil {
 		m, err := metrics.New(metrics.Options{})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		g.opts.Metrics = m
 	}
-	_, err := g.build(c, nil)
-	return err
+	return g.build(c, nil)
 }
 
 // listen opens the addresses of c that are not open yet.
