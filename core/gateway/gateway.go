@@ -46,6 +46,7 @@ type Parts struct {
 type Built struct {
 	core.Pipeline
 	Identity []string       // headers that only filters may set
+	Warnings conf.Errors    // what loads but is probably not meant
 	Commit   func()         // makes it live: called once, when its generation is; may be nil
 	Source   metrics.Source // tells a scrape of the filters; may be nil
 }
