@@ -26,6 +26,7 @@ type Options struct {
 	Services core.Services // asked while requests run, and by scripts' init functions
 	Limits   *limit.Registry
 	Shared   *Shared
+	Pools    *PoolCounters // nil: the pools count from 0
 	Metrics  *metrics.Plan        // of the same generation; nil: nobody counts
 	Log      *slog.Logger         // nil: slog.Default
 	Folder   string               // where gw.file.read finds its files; "": the configuration's scripts folder
@@ -40,6 +41,9 @@ func Build(o Options) (_ *Pipeline, err error) {
 	}
 	if o.Limits == nil {
 		o.Limits = new(limit.Registry)
+	}
+	if o.Pools == nil {
+		o.Pools = new(PoolCounters)
 	}
 	if o.Shared == nil {
 		o.Shared = NewShared()
@@ -317,9 +321,9 @@ func (b *builder) claimHeaders() {
 }
 
 // poolOptions are the bounds of each stage's pool.
-func (b *builder) poolOptions() vm.PoolOptions {
+func (b *builder) poolOptions(stage string) vm.PoolOptions {
 	cfg := &b.o.Config.Scripts
-	o := vm.PoolOptions{Max: cfg.VMs, Wait: cfg.Wait, MaxWaiting: cfg.MaxWaiting, MaxUses: cfg.RetireAfter}
+	o := vm.PoolOptions{Max: cfg.VMs, Wait: cfg.Wait, MaxWaiting: cfg.MaxWaiting, MaxUses: cfg.RetireAfter, Counters: b.o.Pools.of(stage)}
 	if o.Wait == 0 {
 		o.Wait = -time.Nanosecond
 	}

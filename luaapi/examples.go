@@ -86,6 +86,17 @@ assert(groups.id == "42" and groups[1] == "42")`,
 	"gw.path.match": `assert(gw.path.match({ "/health", "/users/*" }, req.path))
 assert(gw.path.match("/users/**", "/users"))`,
 
+	"gw.ip.match": `if not gw.ip.match({ "192.0.2.0/24", "2001:db8::/32" }, req.client_ip) then
+  return gw.respond(403, "not from here")
+end`,
+	"gw.ip.valid":   `assert(gw.ip.valid("::1") and not gw.ip.valid("localhost"))`,
+	"gw.url.encode": `assert(gw.url.encode("a b/ä") == "a%20b%2F%C3%A4")`,
+	"gw.url.decode": `assert(gw.url.decode("a%20b+c") == "a b c" and gw.url.decode("%zz") == "%zz")`,
+	"gw.url.query":  `assert(gw.url.query({ q = "a b" }) == "q=a%20b")`,
+	"gw.cookie.format": `return gw.respond(200, "welcome", {
+  ["Set-Cookie"] = gw.cookie.format("sid", gw.uuid.v4(), { max_age = 3600, secure = true }),
+})`,
+
 	"gw.time.now": `assert(gw.time.now() > 1.7e9)`,
 	"gw.time.monotonic": `local before = gw.time.monotonic()
 assert(gw.time.monotonic() >= before)`,

@@ -51,21 +51,22 @@ type (
 	paramsHandle    frame
 )
 
-// begin gives the machine a frame for an exchange.
+// begin gives the machine a frame for an exchange. Fields are set one by one: copying whole handles costs barriers while the collector
+// marks.
 func (m *machine) begin(x *core.Exchange, phase vm.Phase) *frame {
 	f := &frame{x: x, m: m, phase: phase}
-	f.ctx = lua.LUserData{Value: (*contextHandle)(f), Metatable: contextMeta}
+	f.ctx.Value, f.ctx.Metatable = (*contextHandle)(f), contextMeta
 	switch phase {
 	case phaseRequest:
-		f.main = lua.LUserData{Value: (*requestHandle)(f), Metatable: m.surface(requestSurface)}
-		f.headers = lua.LUserData{Value: (*requestHeaders)(f), Metatable: headersMeta}
+		f.main.Value, f.main.Metatable = (*requestHandle)(f), m.surface(requestSurface)
+		f.headers.Value, f.headers.Metatable = (*requestHeaders)(f), headersMeta
 		m.show(requestSurface, &f.headers)
 	case phaseResponse:
-		f.main = lua.LUserData{Value: (*responseHandle)(f), Metatable: m.surface(responseSurface)}
-		f.headers = lua.LUserData{Value: (*responseHeaders)(f), Metatable: headersMeta}
+		f.main.Value, f.main.Metatable = (*responseHandle)(f), m.surface(responseSurface)
+		f.headers.Value, f.headers.Metatable = (*responseHeaders)(f), headersMeta
 		m.show(responseSurface, &f.headers)
 	default:
-		f.main = lua.LUserData{Value: (*entryHandle)(f), Metatable: m.surface(entrySurface)}
+		f.main.Value, f.main.Metatable = (*entryHandle)(f), m.surface(entrySurface)
 	}
 	return f
 }

@@ -2,6 +2,7 @@ package luaapi
 
 import (
 	"maps"
+	"net/netip"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -27,6 +28,9 @@ var modules = []module{
 	{"crypto", "digests, signatures with a shared key, and texts that carry bytes.", cryptoFuncs},
 	{"re", "regular expressions whose time is bounded.", reFuncs},
 	{"path", "patterns of paths.", pathFuncs},
+	{"ip", "addresses and networks.", ipFuncs},
+	{"url", "parts of URLs and their encoding.", urlFuncs},
+	{"cookie", "values of Set-Cookie.", cookieFuncs},
 	{"time", "moments and their texts.", timeFuncs},
 	{"uuid", "names that nobody else has.", uuidFuncs},
 	{"metric", "series of your own on /metrics.", metricFuncs},
@@ -62,7 +66,8 @@ func values(std map[string]lua.LValue) map[string]lua.LValue {
 // caches are what a VM remembers of work on values that cannot change.
 type caches struct {
 	buffer   []byte // for encoding; empty between two uses
-	patterns map[any]patterns
+	patterns map[lua.LValue]patterns
+	networks map[lua.LValue][]netip.Prefix
 	regexps  regexps
 }
 

@@ -23,29 +23,10 @@ const maxPatterns = 256
 // patternsArg compiles argument 1, and remembers what cannot change: texts and read-only lists.
 func patternsArg(a vm.Args) patterns {
 	c := cachesOf(a.VM)
-	var key any
-	var texts []string
-	switch v := a.Get(1).(type) {
-	case lua.LString:
-		key = v
-		if ps, ok := c.patterns[key]; ok {
-			return ps
-		}
-		texts = []string{string(v)}
-	case *lua.LTable:
-		if vm.IsFrozen(v) {
-			key = v
-			if ps, ok := c.patterns[key]; ok {
-				return ps
-			}
-		}
-		texts = stringsOf(v)
-		if len(texts) != vm.Thaw(v).MaxN() {
-			a.Bad(1, "a list of path patterns expected")
-		}
-	default:
-		a.Bad(1, "a path pattern or a list of them expected, got %s", v.Type())
+	if ps, ok := c.patterns[a.Get(1)]; ok {
+		return ps
 	}
+	texts, fixed := textsArg(a, "a path pattern or a list of them")
 	ps := make(patterns, len(texts))
 	for i, text := range texts {
 		a.VM.Charge(8 + len(text))
@@ -54,11 +35,11 @@ func patternsArg(a vm.Args) patterns {
 			a.Bad(1, "%s: %s", describe(lua.LString(visible(text))), err)
 		}
 	}
-	if key != nil {
+	if fixed {
 		if c.patterns == nil || len(c.patterns) >= maxPatterns {
-			c.patterns = map[any]patterns{}
+			c.patterns = map[lua.LValue]patterns{}
 		}
-		c.patterns[key] = ps
+		c.patterns[a.Get(1)] = ps
 	}
 	return ps
 }

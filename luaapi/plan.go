@@ -55,7 +55,7 @@ func (b *builder) makeStages() {
 		if len(st.scripts) == 0 {
 			continue
 		}
-		st.pool = vm.NewPool(b.base, b.poolOptions())
+		st.pool = vm.NewPool(b.base, b.poolOptions(st.name))
 		b.stages = append(b.stages, st)
 		b.try(st)
 	}

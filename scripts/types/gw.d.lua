@@ -449,6 +449,48 @@ gw.path = {}
 ---@return boolean fits
 function gw.path.match(patterns, path) end
 
+-- Addresses and networks.
+gw.ip = {}
+
+---Tells whether an address lies in a network or one of a list; an address alone is a network of one. What is no network raises.
+---@param networks string|string[] such as `10.0.0.0/8`
+---@param address string such as req.client_ip
+---@return boolean lies false too for what is no address
+function gw.ip.match(networks, address) end
+
+---Tells whether a text is an address, of version 4 or 6.
+---@param text string
+---@return boolean valid
+function gw.ip.valid(text) end
+
+-- Parts of URLs and their encoding.
+gw.url = {}
+
+---Percent-encodes a text so that it may stand anywhere in a URL; a space is `%20`.
+---@param text string
+---@return string encoded
+function gw.url.encode(text) end
+
+---Decodes percent-encoding and `+`; what cannot be decoded is given as it is.
+---@param text string
+---@return string decoded
+function gw.url.decode(text) end
+
+---Writes a table as a query: names in the order in which they were set, values encoded, a list as several pairs.
+---@param parameters table<string, string|number|string[]>
+---@return string query without the question mark
+function gw.url.query(parameters) end
+
+-- Values of Set-Cookie.
+gw.cookie = {}
+
+---Writes a value for Set-Cookie. Unless options say otherwise it is `Path=/; HttpOnly; SameSite=Lax`; `secure = true` adds Secure. A name or value that no cookie may have raises.
+---@param name string
+---@param value string
+---@param options? table path, domain, max_age (seconds), expires (text), secure, http_only, same_site (`Strict`, `Lax`, `None`)
+---@return string line
+function gw.cookie.format(name, value, options) end
+
 -- Moments and their texts.
 gw.time = {}
 
