@@ -13,6 +13,7 @@ import (
 type scripting struct {
 	limits *limit.Registry
 	shared *luaapi.Shared
+	pools  luaapi.PoolCounters
 	log    *slog.Logger
 }
 
@@ -23,7 +24,7 @@ func newScripting(log *slog.Logger) *scripting {
 // build makes the filters of a generation from the scripts of its configuration. It is a gateway.PipelineBuilder.
 func (s *scripting) build(parts gateway.Parts) (gateway.Built, error) {
 	p, err := luaapi.Build(luaapi.Options{Config: parts.Config, Routes: parts.Routes, Services: parts.Services, Metrics: parts.Metrics,
-		Limits: s.limits, Shared: s.shared, Log: s.log})
+		Limits: s.limits, Shared: s.shared, Pools: &s.pools, Log: s.log})
 	if err != nil {
 		return gateway.Built{}, err
 	}

@@ -50,6 +50,14 @@ type PoolOptions struct {
 	Wait       time.Duration // how long Take waits for a VM; default 100ms, negative: not at all
 	MaxWaiting int           // VMs that may wait outside at once; default 1024
 	MaxUses    int           // uses after which a VM is dropped; default 100000, negative: never
+	Counters   *Counters     // what the pool counts in; nil: counters of its own
+}
+
+// Counters are what pools count. A pool that takes another's place goes on with its counters. Safe for concurrent use.
+type Counters struct {
+	acquires, waits, exhausted atomic.Uint64
+	waited                     atomic.Int64 // nanoseconds
+	retired                    [Reasons]atomic.Uint64
 }
 
 // Pool lends VMs. The last one given back goes out first: its memory is in the caches. All methods are safe for concurrent
@@ -64,18 +72,18 @@ type Pool struct {
 	waiting int // lent and waiting
 	queue   []*waiter
 
-	acquires, waits, exhausted atomic.Uint64
-	retired                    [Reasons]atomic.Uint64
+	*Counters
 }
 
 // waiter is a Take in the queue. The right to a VM comes over ready.
 type waiter struct{ ready chan *VM }
 
-// Stats are a pool's counters (since it was made) and gauges (now).
+// Stats are a pool's counters (as its Counters have them) and gauges (now).
 type Stats struct {
-	Acquires  uint64 // VMs lent
-	Waits     uint64 // times that a caller had to wait
-	Exhausted uint64 // times that it waited in vain
+	Acquires  uint64        // VMs lent
+	Waits     uint64        // times that a caller had to wait
+	Waited    time.Duration // how long they waited in all
+	Exhausted uint64        // times that it waited in vain
 	Retired   [Reasons]uint64
 	Size      int // VMs that exist
 	InUse     int // VMs that run
@@ -96,7 +104,10 @@ func NewPool(b *Base, o PoolOptions) *Pool {
 	if o.MaxUses == 0 {
 		o.MaxUses = 100000
 	}
-	return &Pool{base: b, options: o, idle: make([]*VM, 0, o.Max)}
+	if o.Counters == nil {
+		o.Counters = new(Counters)
+	}
+	return &Pool{base: b, options: o, idle: make([]*VM, 0, min(o.Max, 64)), Counters: o.Counters}
 }
 
 // Take lends a VM. It waits at most PoolOptions.Wait (ErrBusy) and no longer than until cancel, which may be nil, is closed
@@ -144,6 +155,8 @@ func (p *Pool) wait(cancel <-chan struct{}) (*VM, error) {
 	w := &waiter{ready: make(chan *VM, 1)}
 	p.queue = append(p.queue, w)
 	p.mu.Unlock()
+	began := time.Now()
+	defer func() { p.waited.Add(int64(time.Since(began))) }()
 	timer := time.NewTimer(p.options.Wait)
 	defer timer.Stop()
 	err := ErrBusy
@@ -246,7 +259,7 @@ func (p *Pool) resume() {
 
 // Stats reads the counters.
 func (p *Pool) Stats() Stats {
-	s := Stats{Acquires: p.acquires.Load(), Waits: p.waits.Load(), Exhausted: p.exhausted.Load()}
+	s := Stats{Acquires: p.acquires.Load(), Waits: p.waits.Load(), Waited: time.Duration(p.waited.Load()), Exhausted: p.exhausted.Load()}
 	for i := range s.Retired {
 		s.Retired[i] = p.retired[i].Load()
 	}

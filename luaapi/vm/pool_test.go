@@ -216,3 +216,18 @@ func TestManyVMsShareABase(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+func TestAPoolGoesOnWithTheCountersOfTheOneBefore(t *testing.T) {
+	counters := new(vm.Counters)
+	for want := uint64(1); want <= 3; want++ {
+		p := vm.NewPool(base(t, vm.Options{}), vm.PoolOptions{Counters: counters})
+		v, err := p.Take(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Give(v)
+		if got := p.Stats().Acquires; got != want {
+			t.Errorf("pool %d has lent %d VMs", want, got)
+		}
+	}
+}
