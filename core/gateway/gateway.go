@@ -61,6 +61,7 @@ type Gateway struct {
 	pending  atomic.Pointer[reload] // a reload that waits for the one under way
 	draining atomic.Bool
 	serving  sync.WaitGroup
+	rested   int64 // of the server, when memory was last given back; Run's own
 
 	reloading sync.Mutex              // held by the reload under way
 	listeners map[string]net.Listener // by configured address

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"runtime/debug"
 	"time"
 
 	"github.com/moongate/moongate/conf"
@@ -44,14 +45,27 @@ func (g *Gateway) Run(ctx context.Context) error {
 		select {
 		case <-tick.C:
 			g.current.Load().EachUpstream(func(u *upstream.Upstream) { u.Sweep(core.Now()) })
+			g.giveBack()
 		case <-ctx.Done():
 			return g.drain()
 		}
 	}
 }
 
-// sweepEvery is how often idle connections to upstreams are looked at.
+// sweepEvery is how often idle connections are looked at.
 const sweepEvery = 5 * time.Second
+
+// manyRested is how many connections must have given their buffers back before it is worth a collection.
+const manyRested = 500
+
+// giveBack returns memory to the system after many connections have become idle: an idle gateway would keep it, since nothing makes the
+// collector run.
+func (g *Gateway) giveBack() {
+	if rested := g.server.Rested(); rested-g.rested >= manyRested {
+		g.rested = rested
+		debug.FreeOSMemory()
+	}
+}
 
 func (g *Gateway) drain() error {
 	g.reloading.Lock()

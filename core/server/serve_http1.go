@@ -72,6 +72,7 @@ func (c *client) await() bool {
 	err := c.conn.Await()
 	if errors.Is(err, http1.ErrTimeout) && set.IdleTimeout > keepBuffers {
 		c.conn.Rest()
+		c.srv.rested.Add(1)
 		c.conn.ReadWithin(now, set.IdleTimeout)
 		err = c.conn.AwaitResting()
 	}

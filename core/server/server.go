@@ -41,6 +41,7 @@ type Server struct {
 	settings atomic.Pointer[Settings]
 	draining atomic.Bool
 	inFlight atomic.Int64
+	rested   atomic.Int64
 	watcher  *watcher
 
 	mu        sync.Mutex
@@ -62,6 +63,9 @@ func (s *Server) Apply(set Settings) { s.settings.Store(&set) }
 
 // InFlight is the number of requests being worked on.
 func (s *Server) InFlight() int { return int(s.inFlight.Load()) }
+
+// Rested counts how often an idle connection has given its buffers back.
+func (s *Server) Rested() int64 { return s.rested.Load() }
 
 // Connections is the number of open client connections.
 func (s *Server) Connections() int {
