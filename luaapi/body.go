@@ -15,7 +15,7 @@ const defaultBuffer = 1 << 20
 // requestMethods are the functions of req.
 var requestMethods = []vm.Func{
 	{Name: "req:body", Phases: phaseExchange,
-		Doc: "Reads the whole body. Beyond the route's `body_buffer` the request ends with 413 before the script sees a part. " +
+		Doc: "Reads the whole body, as it came. Beyond the route's `body_buffer` the request ends with 413 before the script sees a part. " +
 			"After on_request a body that nobody had read is gone: nil and why.",
 		Returns: []vm.Param{{Name: "body", Type: "string?", Doc: "empty when there is none"}, {Name: "err", Type: "string?"}},
 		Do: func(a vm.Args) int {
@@ -36,20 +36,20 @@ var requestMethods = []vm.Func{
 			return 1
 		}},
 	{Name: "req:json", Phases: phaseExchange,
-		Doc:     "Reads the body as gw.json.decode does.",
+		Doc:     "Reads the body as gw.json.decode does, uncompressed when it is gzip or deflate.",
 		Returns: []vm.Param{{Name: "value", Type: "any"}, {Name: "err", Type: "string?", Doc: "why it is no JSON"}},
 		Do: func(a vm.Args) int {
-			body, err := requestOf(a).requestBody(a)
+			body, err := requestOf(a).requestContent(a)
 			return pushDecoded(a, body, err)
 		}},
 	{Name: "req:json_get", Phases: phaseExchange,
-		Doc: "Reads one value of a JSON body without making tables of the rest: names, and indexes from 0, joined by dots; `\\.` is a dot " +
-			"within a name.",
+		Doc: "Reads one value of a JSON body, uncompressed when it is gzip or deflate, without making tables of the rest: names, and indexes " +
+			"from 0, joined by dots; `\\.` is a dot within a name.",
 		Params: []vm.Param{{Name: "path", Type: "string", Doc: "such as `user.roles.0`"}},
 		Returns: []vm.Param{{Name: "value", Type: "any", Doc: "nil when the path leads nowhere"},
 			{Name: "err", Type: "string?", Doc: "why it is no JSON"}},
 		Do: func(a vm.Args) int {
-			body, err := requestOf(a).requestBody(a)
+			body, err := requestOf(a).requestContent(a)
 			return pushFound(a, body, err)
 		}},
 	{Name: "req:set_body", Phases: phaseRequest,
@@ -66,17 +66,17 @@ var requestMethods = []vm.Func{
 // responseMethods are the functions of res.
 var responseMethods = []vm.Func{
 	{Name: "res:body", Phases: phaseResponse,
-		Doc:     "Reads the whole body. Beyond the route's `body_buffer` it is nil and `too large`, and the answer streams on untouched.",
+		Doc:     "Reads the whole body, as it came. Beyond the route's `body_buffer` it is nil and `too large`, and the answer streams on untouched.",
 		Returns: []vm.Param{{Name: "body", Type: "string?"}, {Name: "err", Type: "string?"}},
 		Do: func(a vm.Args) int {
 			body, err := responseOf(a).responseBody(a)
 			return pushBody(a, body, err)
 		}},
 	{Name: "res:json", Phases: phaseResponse,
-		Doc:     "Reads the body as gw.json.decode does.",
+		Doc:     "Reads the body as gw.json.decode does, uncompressed when it is gzip or deflate.",
 		Returns: []vm.Param{{Name: "value", Type: "any"}, {Name: "err", Type: "string?", Doc: "why it is no JSON, or `too large`"}},
 		Do: func(a vm.Args) int {
-			body, err := responseOf(a).responseBody(a)
+			body, err := responseOf(a).responseContent(a)
 			return pushDecoded(a, body, err)
 		}},
 	{Name: "res:json_get", Phases: phaseResponse,
@@ -85,7 +85,7 @@ var responseMethods = []vm.Func{
 		Returns: []vm.Param{{Name: "value", Type: "any", Doc: "nil when the path leads nowhere"},
 			{Name: "err", Type: "string?", Doc: "why it is no JSON, or `too large`"}},
 		Do: func(a vm.Args) int {
-			body, err := responseOf(a).responseBody(a)
+			body, err := responseOf(a).responseContent(a)
 			return pushFound(a, body, err)
 		}},
 	{Name: "res:set_body", Phases: phaseResponse,
@@ -180,6 +180,24 @@ func (f *frame) responseBody(a vm.Args) ([]byte, error) {
 		return nil, errors.New("too large")
 	}
 	return nil, errors.New("the body could not be read: " + err.Error())
+}
+
+// requestContent is the request's body without its content coding.
+func (f *frame) requestContent(a vm.Args) ([]byte, error) {
+	body, err := f.requestBody(a)
+	if err != nil {
+		return nil, err
+	}
+	return content(&f.x.Request.Header, body, f.bodyBuffer())
+}
+
+// responseContent is the response's body without its content coding.
+func (f *frame) responseContent(a vm.Args) ([]byte, error) {
+	body, err := f.responseBody(a)
+	if err != nil {
+		return nil, err
+	}
+	return content(&f.x.Response.Header, body, f.bodyBuffer())
 }
 
 // bodyFault is what a request deserves whose body cannot be had.

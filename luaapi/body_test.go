@@ -1,6 +1,7 @@
 package luaapi_test
 
 import (
+	"compress/gzip"
 	"errors"
 	"strings"
 	"testing"
@@ -166,4 +167,33 @@ func TestTheRequestIsReadWhereTheAnswerIs(t *testing.T) {
 	if a.Err != nil || a.Header("Access-Control-Allow-Origin") != "https://a.example" {
 		t.Errorf("%+v", a)
 	}
+}
+
+func compressed(t *testing.T, text string) string {
+	t.Helper()
+	var b strings.Builder
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	return b.String()
+}
+
+func TestJSONIsReadThroughItsCompression(t *testing.T) {
+	gz := compressed(t, `{"a":1}`)
+	a := respond(t, `
+		assert(res:json().a == 1 and res:json_get("a") == 1 and #res:body() > 20)
+		res:set_body("plain")
+	`, luatest.Answer{Status: 200, Body: gz, Headers: lines("Content-Encoding", "gzip")})
+	if a.Err != nil || a.Body != "plain" || a.Header("Content-Encoding") != "" {
+		t.Errorf("%+v", a)
+	}
+	holds(t, `assert(req:json().a == 1 and req:json_get("a") == 1)`, luatest.Request{Body: gz, Headers: lines("Content-Encoding", "GZIP")})
+	for coding, want := range map[string]string{"br": "encoded as br", "deflate": "not deflate, though it says so"} {
+		holds(t, `local v, err = req:json(); assert(v == nil and err:find("`+want+`"), err)`,
+			luatest.Request{Body: gz, Headers: lines("Content-Encoding", coding)})
+	}
+	bomb := compressed(t, strings.Repeat(" ", 8<<20)+"1")
+	holds(t, `local v, err = req:json(); assert(v == nil and err == "too large", err)`, luatest.Request{Body: bomb, Headers: lines("Content-Encoding", "gzip")})
 }

@@ -26,7 +26,7 @@ type Options struct {
 	Services core.Services // asked while requests run, and by scripts' init functions
 	Limits   *limit.Registry
 	Shared   *Shared
-	Pools    *PoolCounters // nil: the pools count from 0
+	Pools    *PoolCounters        // nil: the pools count from 0
 	Metrics  *metrics.Plan        // of the same generation; nil: nobody counts
 	Log      *slog.Logger         // nil: slog.Default
 	Folder   string               // where gw.file.read finds its files; "": the configuration's scripts folder

@@ -85,14 +85,20 @@ func milliseconds(from, to core.Instant) lua.LValue {
 
 var entryMethods = []vm.Func{
 	{Name: "entry:write", Phases: phaseLog,
-		Doc: "Writes the access line of this request: the gateway's own members, and those of extra behind them. Without a call there is no line. " +
-			"It never waits.",
+		Doc: "Writes the access line of this request: the gateway's own members, and those of extra behind them. Without a call there is no line, and a " +
+			"second one raises: a request has one line. It never waits.",
 		Params: []vm.Param{{Name: "extra", Type: "table<string, any>", Optional: true, Doc: "further members"}},
 		Do:     writeEntry},
 }
 
+// writtenKey marks an exchange whose line is written. Scripts do not see it: it is no Lua value.
+const writtenKey = "\x00written"
+
 func writeEntry(a vm.Args) int {
 	f := entryOf(a)
+	if f.x.Vars.Get(writtenKey) != nil {
+		a.Raise("entry:write was called before, here or by another filter: a request has one line")
+	}
 	var extra []byte
 	if a.Has(2) {
 		m := f.m
@@ -110,6 +116,7 @@ func writeEntry(a vm.Args) int {
 		}
 	}
 	f.m.stage.services.AccessLine(f.x, extra)
+	f.x.Vars.Set(writtenKey, true)
 	return 0
 }
 

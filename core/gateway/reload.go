@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -63,6 +64,7 @@ const manyRested = 500
 func (g *Gateway) giveBack() {
 	if rested := g.server.Rested(); rested-g.rested >= manyRested {
 		g.rested = rested
+		runtime.GC() // a pooled buffer outlives one collection
 		debug.FreeOSMemory()
 	}
 }

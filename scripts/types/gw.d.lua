@@ -45,7 +45,7 @@
 ---@field route string? Name of the route; nil when none matched.
 local req = {}
 
----Reads the whole body. Beyond the route's `body_buffer` the request ends with 413 before the script sees a part. After on_request a body that nobody had read is gone: nil and why.
+---Reads the whole body, as it came. Beyond the route's `body_buffer` the request ends with 413 before the script sees a part. After on_request a body that nobody had read is gone: nil and why.
 ---@return string? body empty when there is none
 ---@return string? err
 function req:body() end
@@ -54,12 +54,12 @@ function req:body() end
 ---@return boolean fits
 function req:body_fits() end
 
----Reads the body as gw.json.decode does.
+---Reads the body as gw.json.decode does, uncompressed when it is gzip or deflate.
 ---@return any value
 ---@return string? err why it is no JSON
 function req:json() end
 
----Reads one value of a JSON body without making tables of the rest: names, and indexes from 0, joined by dots; `\.` is a dot within a name.
+---Reads one value of a JSON body, uncompressed when it is gzip or deflate, without making tables of the rest: names, and indexes from 0, joined by dots; `\.` is a dot within a name.
 ---@param path string such as `user.roles.0`
 ---@return any value nil when the path leads nowhere
 ---@return string? err why it is no JSON
@@ -86,12 +86,12 @@ function req:query_add(name, value) end
 ---@field req gw.Request The request, read-only: path and query as they came, headers as on_request left them.
 local res = {}
 
----Reads the whole body. Beyond the route's `body_buffer` it is nil and `too large`, and the answer streams on untouched.
+---Reads the whole body, as it came. Beyond the route's `body_buffer` it is nil and `too large`, and the answer streams on untouched.
 ---@return string? body
 ---@return string? err
 function res:body() end
 
----Reads the body as gw.json.decode does.
+---Reads the body as gw.json.decode does, uncompressed when it is gzip or deflate.
 ---@return any value
 ---@return string? err why it is no JSON, or `too large`
 function res:json() end
@@ -128,7 +128,7 @@ function res:set_body(body) end
 ---@field res gw.Response The answer, read-only.
 local entry = {}
 
----Writes the access line of this request: the gateway's own members, and those of extra behind them. Without a call there is no line. It never waits.
+---Writes the access line of this request: the gateway's own members, and those of extra behind them. Without a call there is no line, and a second one raises: a request has one line. It never waits.
 ---@param extra? table<string, any> further members
 function entry:write(extra) end
 
