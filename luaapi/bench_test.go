@@ -70,6 +70,7 @@ func BenchmarkAccessLogFilter(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		stage.Log(x)
+		x.Vars.Set("\x00written", nil)
 		w.Lines = w.Lines[:0]
 	}
 }

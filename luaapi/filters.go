@@ -1,0 +1,73 @@
+package luaapi
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/moongate/moongate/conf"
+	"github.com/moongate/moongate/core/limit"
+)
+
+// declareLimiters makes the limiters of [limiter.NAME].
+func (b *builder) declareLimiters() {
+	for _, l := range b.o.Config.Limiters {
+		b.declare(l.Pos, "limiter."+l.Name, l.Name, l.Rate, l.Burst)
+	}
+}
+
+func (b *builder) declare(pos conf.Pos, key, name string, rate conf.Rate, burst int64) *limit.TokenBucket {
+	bucket, err := b.world.limits.Declare(name, limit.Options{Rate: limit.Rate{Count: rate.Count, Per: rate.Per}, Burst: burst, Clock: b.o.Clock})
+	if err != nil {
+		b.errs.Add(pos, key, "%s", err)
+		return nil
+	}
+	return bucket
+}
+
+// makeFilters joins the configured filters with their scripts, in the order of the pipeline.
+func (b *builder) makeFilters() {
+	order := b.o.Config.Pipeline.Stages
+	for i := range b.o.Config.Filters {
+		cf := &b.o.Config.Filters[i]
+		s := b.scripts[cf.Script]
+		if s == nil {
+			if _, there := b.o.Config.Scripts.Live[cf.Script]; !there {
+				b.errs.Add(cf.Pos, "filter."+cf.Name, "there is no script %s.lua", cf.Script)
+			}
+			continue
+		}
+		f := &filter{name: cf.Name, stage: s.stage, script: s, order: s.order}
+		if cf.Stage != "" {
+			f.stage = cf.Stage
+		}
+		if cf.HasOrder {
+			f.order = float64(cf.Order)
+		}
+		f.goesOn = cmp.Or(cf.OnError, s.onError) == conf.ContinueOnError
+		if !slices.Contains(order, f.stage) {
+			if cf.Stage != "" {
+				b.errs.Add(cf.Pos, "filter."+cf.Name+".stage", "%q is no stage: the stages are %s", f.stage, strings.Join(order, ", "))
+			} else {
+				b.scriptFault(s, lineOf(s.source, "stage"), "%q is no stage: the stages are %s", f.stage, strings.Join(order, ", "))
+			}
+			continue
+		}
+		b.filters = append(b.filters, f)
+	}
+	slices.SortFunc(b.filters, func(x, y *filter) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, x.stage), slices.Index(order, y.stage)), cmp.Compare(x.order, y.order),
+			strings.Compare(x.name, y.name))
+	})
+}
+
+// claimHeaders collects the identity headers of the scripts that are in use.
+func (b *builder) claimHeaders() {
+	for _, st := range b.stages {
+		for _, s := range st.scripts {
+			for _, name := range s.identity {
+				b.world.identity.add(name, s)
+			}
+		}
+	}
+}

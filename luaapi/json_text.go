@@ -1,0 +1,161 @@
+package luaapi
+
+import (
+	"unicode/utf8"
+	"unsafe"
+)
+
+// text reads a string; what it gives holds until the next call. The string must be UTF-8 without control characters and lone
+// surrogates.
+func (r *jsonReader) text() ([]byte, bool) {
+	start := r.pos + 1
+	ascii := true
+	for i := start; i < len(r.in); i++ {
+		switch c := r.in[i]; {
+		case c == '"':
+			r.pos = i + 1
+			if s := r.in[start:i]; ascii || utf8.Valid(s) {
+				return s, true
+			}
+			r.pos = start
+			r.fail("a string that is not UTF-8")
+			return nil, false
+		case c == '\\':
+			return r.escaped(start, i)
+		case c < ' ':
+			r.pos = i
+			r.fail("a control character in a string")
+			return nil, false
+		case c >= utf8.RuneSelf:
+			ascii = false
+		}
+	}
+	r.pos = len(r.in)
+	r.fail("a string without its end")
+	return nil, false
+}
+
+// escaped reads a string whose first escape stands at i.
+func (r *jsonReader) escaped(start, i int) ([]byte, bool) {
+	out := append(r.buf[:0], r.in[start:i]...)
+	defer func() { r.buf = out }()
+	for i < len(r.in) {
+		switch c := r.in[i]; {
+		case c == '"':
+			r.pos = i + 1
+			if !utf8.Valid(out) {
+				r.fail("a string that is not UTF-8")
+				return nil, false
+			}
+			return out, true
+		case c < ' ':
+			r.pos = i
+			r.fail("a control character in a string")
+			return nil, false
+		case c != '\\':
+			out = append(out, c)
+			i++
+		default:
+			var n int
+			if out, n = unescape(out, r.in[i:]); n == 0 {
+				r.pos = i
+				r.fail("an escape that means nothing")
+				return nil, false
+			}
+			i += n
+		}
+	}
+	r.pos = len(r.in)
+	r.fail("a string without its end")
+	return nil, false
+}
+
+// unescape appends what the escape at the start of in stands for, and tells its length, 0 when it is none.
+func unescape(out, in []byte) ([]byte, int) {
+	if len(in) < 2 {
+		return out, 0
+	}
+	switch in[1] {
+	case '"', '\\', '/':
+		return append(out, in[1]), 2
+	case 'b':
+		return append(out, '\b'), 2
+	case 'f':
+		return append(out, '\f'), 2
+	case 'n':
+		return append(out, '\n'), 2
+	case 'r':
+		return append(out, '\r'), 2
+	case 't':
+		return append(out, '\t'), 2
+	case 'u':
+		c := hex4(in)
+		switch {
+		case c < 0 || 0xdc00 <= c && c < 0xe000:
+			return out, 0
+		case c < 0xd800 || c >= 0xe000:
+			return utf8.AppendRune(out, c), 6
+		}
+		if low := hex4(in[6:]); 0xdc00 <= low && low < 0xe000 {
+			return utf8.AppendRune(out, 0x10000+(c-0xd800)<<10+(low-0xdc00)), 12
+		}
+	}
+	return out, 0
+}
+
+// hex4 reads \uXXXX, -1 when it is none.
+func hex4(in []byte) rune {
+	if len(in) < 6 || in[0] != '\\' || in[1] != 'u' {
+		return -1
+	}
+	var v rune
+	for _, c := range in[2:6] {
+		switch {
+		case '0' <= c && c <= '9':
+			v = v<<4 | rune(c-'0')
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			v = v<<4 | rune(c|0x20-'a'+10)
+		default:
+			return -1
+		}
+	}
+	return v
+}
+
+// number reads a number's literal as RFC 8259 section 6 spells it.
+func (r *jsonReader) number() (string, bool) {
+	start, i := r.pos, r.pos
+	digits := func() bool {
+		from := i
+		for i < len(r.in) && '0' <= r.in[i] && r.in[i] <= '9' {
+			i++
+		}
+		return i > from
+	}
+	if r.in[i] == '-' {
+		i++
+	}
+	ok := true
+	if i < len(r.in) && r.in[i] == '0' {
+		i++
+	} else {
+		ok = digits()
+	}
+	if ok && i < len(r.in) && r.in[i] == '.' {
+		i++
+		ok = digits()
+	}
+	if ok && i < len(r.in) && r.in[i]|0x20 == 'e' {
+		i++
+		if i < len(r.in) && (r.in[i] == '+' || r.in[i] == '-') {
+			i++
+		}
+		ok = digits()
+	}
+	r.pos = i
+	if !ok {
+		r.fail("a number that is cut short")
+		return "", false
+	}
+	return unsafe.String(&r.in[start], i-start), true
+}
