@@ -54,7 +54,7 @@ func parseRequestLine(line []byte, r *core.Request) error {
 	}
 	target, version := rest[:j], rest[j+1:]
 	for _, c := range target {
-		if c <= ' ' || c == 0x7f || c == '#' {
+		if c <= ' ' || c >= 0x7f || c == '#' {
 			return errTarget
 		}
 	}
