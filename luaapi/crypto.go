@@ -32,11 +32,11 @@ var cryptoFuncs = []vm.Func{
 		Params:  list(p("hash", `"sha1"|"sha256"|"sha384"|"sha512"|"md5"`, ""), p("key", "string", ""), p("data", "string", "")),
 		Returns: list(p("mac", "string", "bytes, not text")),
 		Do: func(a vm.Args) int {
-			make := hashes[argText(a, 1)]
-			if make == nil {
+			newHash := hashes[argText(a, 1)]
+			if newHash == nil {
 				a.Bad(1, "%s is no hash: sha256, sha384, sha512, sha1 or md5", describe(a.Get(1)))
 			}
-			mac := hmac.New(make, core.Bytes(argText(a, 2)))
+			mac := hmac.New(newHash, core.Bytes(argText(a, 2)))
 			return pushDigest(a, mac, argText(a, 3))
 		}},
 	{Name: "gw.crypto.equal",
@@ -76,12 +76,12 @@ var cryptoFuncs = []vm.Func{
 	decodeFunc("base64url_decode", "Reads base64url without padding, strictly.", base64.RawURLEncoding.Strict().DecodeString),
 }
 
-func hashFunc(name string, make func() hash.Hash, remark string) vm.Func {
+func hashFunc(name string, newHash func() hash.Hash, remark string) vm.Func {
 	return vm.Func{Name: "gw.crypto." + name,
 		Doc:     "Gives the digest of data as bytes; gw.crypto.hex_encode makes text of them." + remark,
 		Params:  list(p("data", "string", "")),
 		Returns: list(p("digest", "string", "bytes, not text")),
-		Do:      func(a vm.Args) int { return pushDigest(a, make(), argText(a, 1)) }}
+		Do:      func(a vm.Args) int { return pushDigest(a, newHash(), argText(a, 1)) }}
 }
 
 func pushDigest(a vm.Args, h hash.Hash, data string) int {

@@ -16,16 +16,16 @@ const (
 // jsonReader reads one JSON text (RFC 8259) into Lua values. Of two members with the same name the last one counts, as with
 // most upstreams. It reads strictly: what it accepts every other reader accepts with the same meaning.
 type jsonReader struct {
-	in   []byte
-	pos  int
-	buf  []byte // the last string that had escapes
-	make func(acap, hcap int) *lua.LTable
-	err  string // what is wrong at pos
+	in    []byte
+	pos   int
+	buf   []byte // the last string that had escapes
+	table func(acap, hcap int) *lua.LTable
+	err   string // what is wrong at pos
 }
 
 // decodeJSON reads a whole text. The error names the byte where it is wrong.
 func decodeJSON(L *lua.LState, in []byte) (lua.LValue, error) {
-	r := jsonReader{in: in, make: L.CreateTable}
+	r := jsonReader{in: in, table: L.CreateTable}
 	v := r.value(0)
 	return r.finish(v)
 }
@@ -116,7 +116,7 @@ func (r *jsonReader) word(w string) bool {
 }
 
 func (r *jsonReader) object(depth int) lua.LValue {
-	t := r.make(0, 8)
+	t := r.table(0, 8)
 	r.members(depth, func(name []byte) {
 		key := string(name)
 		if v := r.value(depth); r.err == "" {
@@ -172,7 +172,7 @@ func (r *jsonReader) more(closing byte) bool {
 }
 
 func (r *jsonReader) array(depth int) lua.LValue {
-	t := r.make(0, 0)
+	t := r.table(0, 0)
 	t.Metatable = jsonArray
 	r.items(depth, func(i int) {
 		if i >= maxItems {

@@ -14,17 +14,7 @@ func TestEveryScriptPassesItsOwnTests(t *testing.T) {
 		t.Fatalf("no tests in %s: %v", dir, err)
 	}
 	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			results, err := luatest.RunFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, r := range results {
-				if r.Err != nil {
-					t.Errorf("%s: %s", r.Name, r.Err)
-				}
-			}
-		})
+		t.Run(filepath.Base(file), func(t *testing.T) { passes(t, file) })
 	}
 }
 
