@@ -55,6 +55,7 @@ type turn struct {
 	filter   *filter
 	settings *settings
 	limiter  *limit.TokenBucket // of ROUTE/FILTER or as its settings name it; nil: none
+	key      limitBy            // by what it counts unless the script says
 }
 
 // loaded is a script in a VM.

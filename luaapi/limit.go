@@ -1,7 +1,9 @@
 package luaapi
 
 import (
+	"fmt"
 	"strings"
+	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -15,8 +17,9 @@ import (
 var limitFuncs = []vm.Func{
 	{Name: "gw.limit.take", Phases: phaseExchange,
 		Doc: "Takes from the bucket of a key and tells whether that was granted. The limiter is `conf` for the filter's own, which is " +
-			"called ROUTE/FILTER unless the setting `limiter` names one, or the name of a `[limiter.NAME]`. Equal names share.",
-		Params: list(p("limiter", "string|table", "a name, or conf"), p("key", "string", "whom to count: gw.limit.key, or any text"),
+			"called ROUTE/FILTER unless the setting `limiter` names one, or the name of a `[limiter.NAME]`. Equal names share. With conf the key " +
+			"may be left out: it is what the setting `key` says, a kind as in gw.limit.key.",
+		Params: list(p("limiter", "string|table", "a name, or conf"), opt("key", "string", "whom to count: gw.limit.key, or any text"),
 			opt("cost", "integer", "default 1; 0 asks without taking")),
 		Returns: list(p("ok", "boolean", ""), p("info", "gw.LimitInfo", "")),
 		Do:      takeLimit},
@@ -25,7 +28,56 @@ var limitFuncs = []vm.Func{
 			"`header:NAME` (the client's address when the header is absent).",
 		Params:  list(p("kind", "string", "")),
 		Returns: list(p("key", "string", "")),
-		Do:      limitKey},
+		Do: func(a vm.Args) int {
+			kind, err := parseKey(argText(a, 1))
+			if err != nil {
+				a.Bad(1, "%s", err)
+			}
+			var buf [128]byte
+			a.L.Push(str(kind.of(current(a.L).x, buf[:0])))
+			return 1
+		}},
+}
+
+// limitBy says by what requests are counted.
+type limitBy struct {
+	kind   string
+	header string // for kind "header"
+}
+
+// parseKey reads "ip", "user", "route", "global" or "header:NAME".
+func parseKey(text string) (limitBy, error) {
+	switch text {
+	case "ip", "user", "route", "global":
+		return limitBy{kind: text}, nil
+	}
+	if name, ok := strings.CutPrefix(text, "header:"); ok && core.IsToken(core.Bytes(name)) {
+		return limitBy{"header", name}, nil
+	}
+	return limitBy{}, fmt.Errorf("%q is no kind of key: ip, user, route, global or header:NAME", visible(text))
+}
+
+// of appends the key of an exchange. Keys of different kinds never meet.
+func (k limitBy) of(x *core.Exchange, dst []byte) []byte {
+	switch k.kind {
+	case "user":
+		if x.User != "" {
+			return append(append(dst, "user:"...), x.User...)
+		}
+	case "route":
+		dst = append(dst, "route:"...)
+		if x.Route != nil {
+			dst = append(dst, x.Route.Name...)
+		}
+		return dst
+	case "global":
+		return append(dst, "global"...)
+	case "header":
+		if value := x.Request.Header.Get(k.header); len(value) > 0 {
+			return append(append(append(append(dst, "header:"...), k.header...), ':'), value...)
+		}
+	}
+	return x.Request.ClientIP.AppendTo(append(dst, "ip:"...))
 }
 
 // limitInfo is what gw.limit.take tells beside yes or no, in one allocation.
@@ -57,12 +109,19 @@ var limitInfoMeta = metatable("__index", goFunction(func(L *lua.LState) int {
 
 func takeLimit(a vm.Args) int {
 	f := current(a.L)
-	key := argText(a, 2)
+	bucket := limiterArg(a, f)
 	cost := int64(a.OptInt(3, 1))
 	if cost < 0 {
 		a.Bad(3, "a cost is 0 or more")
 	}
-	info := &limitInfo{decision: limiterArg(a, f).Take(key, cost)}
+	info := &limitInfo{}
+	if own := a.Get(1) == lua.LValue(f.conf); own && !a.Has(2) {
+		var buf [128]byte
+		key := f.turn.key.of(f.x, buf[:0])
+		info.decision = bucket.Take(unsafe.String(&key[0], len(key)), cost) // Take does not keep it
+	} else {
+		info.decision = bucket.Take(argText(a, 2), cost)
+	}
 	info.handle = lua.LUserData{Value: info, Metatable: limitInfoMeta}
 	a.L.Push(lua.LBool(info.decision.OK))
 	a.L.Push(&info.handle)
@@ -87,43 +146,4 @@ func limiterArg(a vm.Args, f *frame) *limit.TokenBucket {
 	}
 	a.Bad(1, "the name of a limiter or conf expected, got %s", a.Get(1).Type())
 	return nil
-}
-
-func limitKey(a vm.Args) int {
-	f := current(a.L)
-	kind := argText(a, 1)
-	switch kind {
-	case "ip":
-		a.L.Push(clientKey(f.x))
-	case "user":
-		if f.x.User == "" {
-			a.L.Push(clientKey(f.x))
-		} else {
-			a.L.Push(lua.LString("user:" + f.x.User))
-		}
-	case "global":
-		a.L.Push(lua.LString("global"))
-	case "route":
-		name := ""
-		if f.x.Route != nil {
-			name = f.x.Route.Name
-		}
-		a.L.Push(lua.LString("route:" + name))
-	default:
-		name, ok := strings.CutPrefix(kind, "header:")
-		if !ok {
-			a.Bad(1, "%q is no kind of key: ip, user, route, global or header:NAME", visible(kind))
-		}
-		if value := f.x.Request.Header.Get(name); len(value) > 0 {
-			a.L.Push(lua.LString(kind + ":" + string(value)))
-		} else {
-			a.L.Push(clientKey(f.x))
-		}
-	}
-	return 1
-}
-
-func clientKey(x *core.Exchange) lua.LValue {
-	var buf [64]byte
-	return str(x.Request.ClientIP.AppendTo(append(buf[:0], "ip:"...)))
 }

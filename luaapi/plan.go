@@ -100,7 +100,9 @@ func (c *collector) plan(p *plan, f *filter, rt *conf.Route) {
 	}
 	t := turn{filter: f, settings: set}
 	if rt != nil {
-		t.limiter = c.b.limiterOf(route, f, set, written)
+		if t.limiter = c.b.limiterOf(route, f, set, written); t.limiter != nil {
+			t.key = c.b.keyOf(set)
+		}
 	}
 	p.turns = append(p.turns, t)
 	for i, has := range f.script.has {
@@ -190,6 +192,23 @@ func (b *builder) limiterOf(route string, f *filter, set *settings, written *con
 		burst = int64(n)
 	}
 	return b.declare(pos, key, name, rate, burst)
+}
+
+// keyOf reads by what a filter with a limiter counts: the setting key, or the client's address.
+func (b *builder) keyOf(set *settings) limitBy {
+	text, ok := set.real.RawGetString("key").(lua.LString)
+	if !ok {
+		return limitBy{kind: "ip"}
+	}
+	by, err := parseKey(string(text))
+	if err != nil {
+		pos := set.where
+		if v, written := set.table.Get("key"); written {
+			pos = v.Pos
+		}
+		b.errs.Add(pos, set.key+".key", "%s", err)
+	}
+	return by
 }
 
 // try loads the stage's scripts into a VM that is thrown away, and runs their init functions with all settings.

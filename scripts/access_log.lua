@@ -14,22 +14,26 @@ local M = {
 
 local masked = { authorization = true, cookie = true, ["proxy-authorization"] = true }
 
+---@param conf table
+function M.init(conf)
+  return { plain = #conf.skip == 0 and #conf.headers == 0 }
+end
+
 ---@param entry gw.Entry
 ---@param ctx gw.Context
 ---@param conf table
 function M.on_log(entry, ctx, conf)
-  if gw.path.match(conf.skip, entry.path) then
-    return
-  end
-  if #conf.headers == 0 then
+  if conf.state.plain then
     return entry:write()
+  elseif gw.path.match(conf.skip, entry.path) then
+    return
   end
   local headers = {}
   for _, name in ipairs(conf.headers) do
     local value = entry.req.headers[name]
     headers[name] = value and masked[name:lower()] and "***" or value
   end
-  entry:write({ headers = headers })
+  entry:write(next(headers) and { headers = headers })
 end
 
 return M

@@ -21,7 +21,7 @@ local M = {
 ---@param ctx gw.Context
 ---@param conf table
 function M.on_request(req, ctx, conf)
-  local ok, info = gw.limit.take(conf, gw.limit.key(conf.key))
+  local ok, info = gw.limit.take(conf) -- by conf.key, from the bucket of this route
   if ok then
     return
   end

@@ -57,6 +57,8 @@ test("is refused without a rate", function(t)
   t.contains(t.refused(), 'wants rate = "5/s"')
   t.config { limiter = "nobody" }
   t.contains(t.refused(), 'there is no limiter "nobody"')
+  t.config { rate = "1/s", key = "owner" }
+  t.contains(t.refused(), 'filter.rate_limit.key: "owner" is no kind of key')
   t.config { rate = 0 }
   t.contains(t.refused(), "filter.rate_limit.rate")
 end)

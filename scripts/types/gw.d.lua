@@ -262,9 +262,9 @@ function gw.jwt.check(conf) end
 -- How often a caller may come.
 gw.limit = {}
 
----Takes from the bucket of a key and tells whether that was granted. The limiter is `conf` for the filter's own, which is called ROUTE/FILTER unless the setting `limiter` names one, or the name of a `[limiter.NAME]`. Equal names share.
+---Takes from the bucket of a key and tells whether that was granted. The limiter is `conf` for the filter's own, which is called ROUTE/FILTER unless the setting `limiter` names one, or the name of a `[limiter.NAME]`. Equal names share. With conf the key may be left out: it is what the setting `key` says, a kind as in gw.limit.key.
 ---@param limiter string|table a name, or conf
----@param key string whom to count: gw.limit.key, or any text
+---@param key? string whom to count: gw.limit.key, or any text
 ---@param cost? integer default 1; 0 asks without taking
 ---@return boolean ok
 ---@return gw.LimitInfo info
