@@ -4,6 +4,8 @@
 --   secret = "${JWT_SECRET}"        # at least 32 bytes; or public_key with a PEM block
 --   skip = ["/api/login", "/public/**"]
 
+local fits, verify = gw.path.match, gw.jwt.verify -- looked up once: a filter on every route counts its nanoseconds
+
 ---@type gw.Filter
 local M = {
   stage = "auth",
@@ -30,10 +32,10 @@ end
 ---@param ctx gw.Context
 ---@param conf table
 function M.on_request(req, ctx, conf)
-  if gw.path.match(conf.skip, req.path) then
+  if fits(conf.skip, req.path) then
     return
   end
-  local claims, err = gw.jwt.verify(req.bearer, conf) -- a token seen before costs a look-up
+  local claims, err = verify(req.bearer, conf) -- a token seen before costs a look-up
   if not claims then
     return gw.respond(401, err, { ["WWW-Authenticate"] = 'Bearer realm="api"' })
   end

@@ -6,6 +6,8 @@
 --
 -- Each route counts for itself, unless `limiter` names a [limiter.NAME] that several share.
 
+local take = gw.limit.take
+
 ---@type gw.Filter
 local M = {
   stage = "limit",
@@ -21,7 +23,7 @@ local M = {
 ---@param ctx gw.Context
 ---@param conf table
 function M.on_request(req, ctx, conf)
-  local ok, info = gw.limit.take(conf) -- by conf.key, from the bucket of this route
+  local ok, info = take(conf) -- by conf.key, from the bucket of this route
   if ok then
     return
   end
