@@ -40,6 +40,7 @@ type page struct {
 	fields             []field
 	owner              string
 	funcs              []vm.Func
+	notes              string // behind all else
 }
 
 func pages() []page {
@@ -60,9 +61,35 @@ func pages() []page {
 		}
 		all = append(all, page{file: m.name, title: "gw." + m.name, intro: m.intro, funcs: funcs})
 	}
-	return append(all, page{file: "stdlib", title: "The standard library",
-		intro: "Lua 5.1's, with budgets; what reaches files, processes or the compiler is left out.", funcs: stdlib.Funcs()})
+	return append(all, page{file: "stdlib", title: "The standard library", notes: differences, funcs: standardFuncs(),
+		intro: "Lua 5.1's, with budgets; what reaches files, processes or the compiler is left out."})
 }
+
+// standardFuncs are those of the machine and of the library.
+func standardFuncs() []vm.Func {
+	base, err := vm.NewBase(vm.Options{Funcs: stdlib.Funcs()})
+	if err != nil {
+		return stdlib.Funcs()
+	}
+	return base.Funcs()
+}
+
+// differences tell where scripts meet something else than Lua 5.1's manual says; package stdlib holds the tests.
+const differences = `
+## Where it differs from Lua 5.1
+
+- tostring and .. write whole numbers below 1e21 in full (PUC Lua: 1e+14); everything else has 14 digits. Where a number leaves Lua, in a
+  header, JSON or a log line, it keeps every digit and has no exponent below 1e21.
+- A new global after load is an error, and libraries, gw, conf and what require gives are read-only.
+- A list holds 65,535 items; natives that make lists raise beyond, and t[65536] is a key like any other that # does not count.
+- A string has at most 1 MiB, a function 50 ms, a call 100 coroutines; a spent budget is caught by no pcall. A coroutine ends with the call of the
+  gateway that made it.
+- string.format takes strings with NUL whole; a pattern may need 200 levels of recursion at most; gsub takes a lone % at the end of a
+  replacement for nothing.
+- tonumber knows no "inf" or "nan"; for i = "1", 2 wants numbers; -0 from arithmetic is 0.
+- xpcall's handler runs after the function has ended; pairs walks handles too; rawlen is there; __gc and weak tables do nothing.
+- A local of the file that a function assigns to belongs to one VM: the next request may run in another. The load warns of it.
+`
 
 func (p *page) text() string {
 	var b strings.Builder
@@ -81,6 +108,7 @@ func (p *page) text() string {
 	for _, f := range p.funcs {
 		writeFunc(&b, f)
 	}
+	b.WriteString(p.notes)
 	return trimLines(b.String())
 }
 
