@@ -97,9 +97,10 @@ func (b *Body) Replace(data []byte) {
 	b.length = int64(len(data))
 }
 
-// Rewind lets the next reader of a body that is whole start from the beginning again. It tells whether that is possible.
+// Rewind lets the next reader of a body that is whole, or that nobody has touched, start from the beginning. It tells whether that is
+// possible.
 func (b *Body) Rewind() bool {
-	if !b.whole && (b.taken > 0 || b.off > 0) {
+	if !b.whole && (b.taken > 0 || b.off > 0 || b.err != nil) {
 		return false
 	}
 	b.off = 0

@@ -59,6 +59,25 @@ func (c *Conn) Rest() {
 	c.pin, c.r, c.w = 0, 0, 0
 }
 
+// Held is the memory in which the fields of a head (and trailers) lie, apart from their connection.
+type Held struct{ in, old []byte }
+
+// Detach takes the last head's memory from the connection, which may then be used for the next message while the fields stay valid. What is
+// buffered must have been consumed.
+func (c *Conn) Detach() Held {
+	h := Held{c.in, c.old}
+	c.in, c.old = nil, nil
+	c.pin, c.r, c.w = 0, 0, 0
+	return h
+}
+
+// Release ends the fields' life.
+func (h *Held) Release() {
+	giveSmall(h.in)
+	giveSmall(h.old)
+	*h = Held{}
+}
+
 // Release lets go of the head (and trailers) that were parsed last; their fields are invalid from here on.
 func (c *Conn) Release() {
 	if c.old != nil {
@@ -83,7 +102,7 @@ func (c *Conn) ReadWithin(now core.Instant, d time.Duration) {
 // ReadIdle gives each of the reads that follow d, and all of them together until hard when hard is not 0.
 func (c *Conn) ReadIdle(d time.Duration, hard core.Instant) { c.reads.idle, c.reads.hard = d, hard }
 
-// WriteIdle gives each of the writes that follow d.
+// WriteIdle gives each of the writes that follow d to move on.
 func (c *Conn) WriteIdle(d time.Duration) { c.writes.idle = d }
 
 // Interrupt makes pending and later reads fail with ErrTimeout until a new limit is set. It is for a reader in another goroutine
@@ -200,6 +219,9 @@ func (c *Conn) Write(p []byte) (int, error) {
 			continue
 		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
+			if n > 0 && c.writes.idle > 0 { // slow, but alive
+				c.writes.limit = core.Now().Add(c.writes.idle)
+			}
 			if c.writes.again(c.nc.SetWriteDeadline) {
 				continue
 			}

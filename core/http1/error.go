@@ -15,6 +15,7 @@ var (
 	errLineTooLong      = fault(414, "request line too long")
 	errHeadTooLarge     = fault(431, "header too large")
 	errTooManyFields    = fault(431, "too many header fields")
+	errTooManyOptions   = fault(400, "too many connection options")
 	errNoColon          = fault(400, "header line without a colon")
 	errFold             = fault(400, "folded header line")
 	errFieldName        = fault(400, "malformed header name")

@@ -134,6 +134,7 @@ type framing struct {
 	close, keepAlive bool
 	unknownCoding    bool
 	upgrade          bool
+	options          int // names in Connection lines
 }
 
 // parseFields reads the field lines of a head (RFC 9112 section 5) into h and what they say about framing into f.
@@ -221,7 +222,7 @@ func (f *framing) note(kind core.Kind, value []byte) error {
 		f.chunked = core.EqualFoldString(value, "chunked")
 		f.unknownCoding = !f.chunked
 	case core.KindConnection:
-		f.noteConnection(value)
+		return f.noteConnection(value)
 	case core.KindHost:
 		f.hosts++
 	case core.KindContentType:
@@ -230,8 +231,14 @@ func (f *framing) note(kind core.Kind, value []byte) error {
 	return nil
 }
 
-func (f *framing) noteConnection(value []byte) {
+// maxOptions bounds the names in Connection lines, each of which costs a walk over all fields.
+const maxOptions = 100
+
+func (f *framing) noteConnection(value []byte) error {
 	for item, rest := core.NextItem(value); item != nil; item, rest = core.NextItem(rest) {
+		if f.options++; f.options > maxOptions {
+			return errTooManyOptions
+		}
 		switch {
 		case core.EqualFoldString(item, "close"):
 			f.close = true
@@ -241,6 +248,7 @@ func (f *framing) noteConnection(value []byte) {
 			f.upgrade = true
 		}
 	}
+	return nil
 }
 
 // parseLength reads 1*DIGIT that fits int64 (RFC 9110 section 8.6).

@@ -40,7 +40,7 @@ func TestRequestTargets(t *testing.T) {
 		{"GET http://other.test?q HTTP/1.1", "/", "q", "other.test"},
 		{"GET http://[::1]:80/x HTTP/1.1", "/x", "", "[::1]:80"},
 		{"OPTIONS * HTTP/1.1", "*", "", "h"},
-		{"GET /caf\xc3\xa9 HTTP/1.1", "/caf\xc3\xa9", "", "h"},
+		{"GET /caf%c3%a9|{} HTTP/1.1", "/caf%c3%a9|{}", "", "h"},
 	} {
 		conn, _ := connOf(c.line+"\r\nHost: h\r\n\r\n", 0)
 		r, _, err := readRequest(conn)
@@ -75,6 +75,8 @@ func TestWhatIsNoRequestIsRefused(t *testing.T) {
 		{"absolute target with user", "GET http://u@h/x HTTP/1.1\r\n" + host + "\r\n", 400},
 		{"fragment", "GET /#a HTTP/1.1\r\n" + host + "\r\n", 400},
 		{"control in target", "GET /\x01 HTTP/1.1\r\n" + host + "\r\n", 400},
+		{"eighth bit in target", "GET /caf\xc3\xa9 HTTP/1.1\r\n" + host + "\r\n", 400},
+		{"eighth bit in query", "GET /?\xff HTTP/1.1\r\n" + host + "\r\n", 400},
 		{"CONNECT", "CONNECT a:1 HTTP/1.1\r\n" + host + "\r\n", 501},
 		{"no host", "GET / HTTP/1.1\r\n\r\n", 400},
 		{"empty host", "GET / HTTP/1.1\r\nHost:\r\n\r\n", 400},
@@ -126,6 +128,7 @@ func TestWhatIsNoRequestIsRefused(t *testing.T) {
 		{"line endless", strings.Repeat("A", 70<<10), 414},
 		{"head too large", get(strings.Repeat("X: "+strings.Repeat("a", 1000)+"\r\n", 70)), 431},
 		{"too many fields", get(strings.Repeat("X: a\r\n", 600)), 431},
+		{"too many connection options", get(strings.Repeat("Connection: a, b\r\n", 51)), 400},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, step := range []int{0, 3} {

@@ -21,7 +21,7 @@ type timer struct {
 // within asks for now + d.
 func (t *timer) within(now core.Instant, d time.Duration, set func(time.Time) error) {
 	t.limit = now.Add(d)
-	if t.hard > 0 && t.limit > t.hard {
+	if t.hard != 0 && t.limit > t.hard {
 		t.limit = t.hard
 	}
 	if t.armed == 0 || t.armed > t.limit {

@@ -49,7 +49,7 @@ func (l *Leg) readHead() ([]byte, error) {
 		left := l.headTime(now)
 		if active {
 			left = l.limits.FirstByte
-		} else if sent := core.Instant(l.upload.sent.Load()); sent > 0 {
+		} else if sent := core.Instant(l.upload.sent.Load()); sent != 0 {
 			left = min(l.limits.FirstByte, l.limits.Total) - now.Sub(sent)
 		}
 		if left <= 0 {
