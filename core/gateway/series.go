@@ -59,6 +59,7 @@ func (g *Generation) Collect(s *metrics.Scrape) {
 			sum.Busy += st.Open - st.Idle
 			sum.Acquires += st.Dials + st.Reuses
 			sum.Waits += st.Waits
+			sum.Waited += st.Waited
 			sum.Exhausted += st.Exhausted
 		}
 		s.Endpoints(u.Name(), ready)

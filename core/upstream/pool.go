@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -24,8 +25,6 @@ var ErrPoolFull = errors.New("all connections to the endpoint are in use")
 // ErrClientGone means that the client left while a connection was sought.
 var ErrClientGone = errors.New("client left")
 
-var errPoolClosed = errors.New("endpoint was removed")
-
 // Pool is the connections to one endpoint. The one that came back last goes out first. It is safe for concurrent use.
 type Pool struct {
 	address string
@@ -44,6 +43,7 @@ type PoolStats struct {
 	Open, Idle       int
 	Dials, Reuses    uint64
 	Waits, Exhausted uint64
+	Waited           time.Duration // in all
 }
 
 // Conn is a pooled connection with the reader of its answers' bodies.
@@ -54,6 +54,7 @@ type Conn struct {
 
 	pool  *Pool
 	since core.Instant // idle since
+	doubt bool         // its last answer had no body: one that was sent all the same may still come
 	raw   syscall.RawConn
 }
 
@@ -61,8 +62,12 @@ func newPool(address string, o PoolOptions) *Pool { return &Pool{address: addres
 
 func (p *Pool) apply(o PoolOptions) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.opts = o
-	p.mu.Unlock()
+	for len(p.waiters) > 0 && p.open < o.Connections {
+		p.open++
+		p.handOver(nil)
+	}
 }
 
 // Stats reads the counters.
@@ -74,16 +79,13 @@ func (p *Pool) Stats() PoolStats {
 	return s
 }
 
-// Get takes an idle connection, dials one within connect, or waits for one to come free. A client that leaves ends the dialling.
+// Get takes an idle connection, dials one within connect, or waits for one to come free. A client that leaves ends both. A pool that was
+// closed still dials, without a bound: whoever asks began while the endpoint was there.
 func (p *Pool) Get(connect time.Duration, life *core.Lifeline) (*Conn, error) {
 	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return nil, errPoolClosed
-	}
 	for len(p.idle) > 0 {
 		c := p.pop()
-		if core.Now().Sub(c.since) < trustFor || c.alive() {
+		if !c.doubt && core.Now().Sub(c.since) < trustFor || c.alive() {
 			p.stats.Reuses++
 			p.mu.Unlock()
 			c.Reused = true
@@ -91,7 +93,7 @@ func (p *Pool) Get(connect time.Duration, life *core.Lifeline) (*Conn, error) {
 		}
 		p.drop(c)
 	}
-	if p.open < p.opts.Connections {
+	if p.closed || p.open < p.opts.Connections {
 		p.open++
 		p.stats.Dials++
 		p.mu.Unlock()
@@ -100,8 +102,14 @@ func (p *Pool) Get(connect time.Duration, life *core.Lifeline) (*Conn, error) {
 	return p.wait(connect, life)
 }
 
-// trustFor is how long an idle connection is taken to be alive without asking the kernel.
-const trustFor = 250 * time.Millisecond
+// trustFor is how long an idle connection is taken to be alive without asking the kernel. A busy pool uses the connections on top again
+// before that.
+const trustFor = 10 * time.Millisecond
+
+// gone lets a departed client end a wait.
+type gone chan struct{}
+
+func (g gone) Cut() { close(g) }
 
 // wait is called with p.mu held and gives it back. A nil connection handed over is leave to dial.
 func (p *Pool) wait(connect time.Duration, life *core.Lifeline) (*Conn, error) {
@@ -110,36 +118,52 @@ func (p *Pool) wait(connect time.Duration, life *core.Lifeline) (*Conn, error) {
 	p.stats.Waits++
 	limit := p.opts.Wait
 	p.mu.Unlock()
+	defer p.waited(core.Now())
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
+	left := make(gone)
+	if !life.Hold(left) {
+		close(left)
+	}
 	var c *Conn
 	select {
 	case c = <-ch:
+	case <-left:
+		if p.withdraw(ch, false) {
+			return nil, ErrClientGone
+		}
+		c = <-ch
 	case <-timer.C:
-		if p.giveUp(ch) {
+		if p.withdraw(ch, true) {
+			life.Release()
 			return nil, ErrPoolFull
 		}
 		c = <-ch
 	}
-	if c != nil {
-		c.Reused = true
-		return c, nil
+	switch {
+	case !life.Release():
+		p.free(c)
+		return nil, ErrClientGone
+	case c == nil:
+		return p.dial(connect, life)
 	}
-	return p.dial(connect, life)
+	c.Reused = true
+	return c, nil
 }
 
-// giveUp takes a waiter off the list. It tells false when something was handed to it just now.
-func (p *Pool) giveUp(ch chan *Conn) bool {
+// withdraw takes a waiter off the list. It tells false when something was handed to it just now.
+func (p *Pool) withdraw(ch chan *Conn, exhausted bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, w := range p.waiters {
-		if w == ch {
-			p.waiters = append(p.waiters[:i], p.waiters[i+1:]...)
-			p.stats.Exhausted++
-			return true
-		}
+	i := slices.Index(p.waiters, ch)
+	if i < 0 {
+		return false
 	}
-	return false
+	p.waiters = slices.Delete(p.waiters, i, i+1)
+	if exhausted {
+		p.stats.Exhausted++
+	}
+	return true
 }
 
 // canceller lets a departed client end a dial.
@@ -177,7 +201,8 @@ func (p *Pool) dial(connect time.Duration, life *core.Lifeline) (*Conn, error) {
 // Put brings a connection back that is fit for another exchange.
 func (p *Pool) Put(c *Conn) {
 	c.Release()
-	if c.Buffered() > 0 { // more than was asked for: nobody knows what it answers
+	c.doubt = c.Body.Source() == nil
+	if c.Buffered() > 0 || c.doubt && !c.alive() { // more than was asked for: nobody knows what it answers
 		p.Discard(c)
 		return
 	}
@@ -191,29 +216,35 @@ func (p *Pool) Discard(c *Conn) {
 	p.free(nil)
 }
 
-// free hands a connection, or the room that one took, to whoever waits first.
+// free hands a connection, or with nil the room that one took, to whoever waits first.
 func (p *Pool) free(c *Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || c != nil && p.open > p.opts.Connections {
+	switch {
+	case p.closed || p.open > p.opts.Connections:
 		if c != nil {
 			c.Close()
 		}
 		p.open--
-		return
-	}
-	if len(p.waiters) > 0 {
-		ch := p.waiters[0]
-		p.waiters = append(p.waiters[:0], p.waiters[1:]...)
-		ch <- c
-		return
-	}
-	if c == nil {
+	case len(p.waiters) > 0:
+		p.handOver(c)
+	case c == nil:
 		p.open--
-		return
+	default:
+		c.Rest()
+		p.idle = append(p.idle, c)
 	}
-	c.Rest()
-	p.idle = append(p.idle, c)
+}
+
+// handOver is called with p.mu held while somebody waits.
+func (p *Pool) handOver(c *Conn) {
+	if c == nil {
+		p.stats.Dials++
+	} else {
+		p.stats.Reuses++
+	}
+	p.waiters[0] <- c
+	p.waiters = slices.Delete(p.waiters, 0, 1)
 }
 
 func (p *Pool) pop() *Conn {
@@ -229,8 +260,7 @@ func (p *Pool) drop(c *Conn) {
 	p.open--
 }
 
-// Close ends the pool: idle connections close now, those in use when they come back. Whoever waits may still
-// dial: its request began while the endpoint was there.
+// Close ends the pool: idle connections close now, those in use when they come back. Whoever waits may dial.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -239,11 +269,10 @@ func (p *Pool) Close() {
 		p.drop(c)
 	}
 	p.idle = nil
-	for _, ch := range p.waiters {
+	for len(p.waiters) > 0 {
 		p.open++
-		ch <- nil
+		p.handOver(nil)
 	}
-	p.waiters = nil
 }
 
 func (p *Pool) sweep(now core.Instant) {
