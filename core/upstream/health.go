@@ -80,7 +80,8 @@ func (a Attempt) Succeeded() {
 func (a Attempt) Failed() {
 	u := a.up
 	h := &u.live[a.Endpoint.Index].health
-	if h.failures.Add(1) < int32(u.opts.Health.Failures) && !a.probe {
+	few := h.failures.Add(1) < int32(u.opts.Health.Failures)
+	if few && !a.probe {
 		return
 	}
 	now := core.Now()
@@ -89,10 +90,11 @@ func (a Attempt) Failed() {
 	if a.probe {
 		h.probes.Add(-1)
 	}
-	if a.probe || u.othersReady(a.Endpoint, now) {
-		h.until.Store(int64(now.Add(u.opts.Health.Out)))
-		h.failures.Store(0)
+	if h.healthy() && (few || !u.othersReady(a.Endpoint, now)) { // also when another probe has brought it back meanwhile
+		return
 	}
+	h.until.Store(int64(now.Add(u.opts.Health.Out)))
+	h.failures.Store(0)
 }
 
 // Ended ends a try that tells nothing about the endpoint: the client left, or a connection that had rested was found closed.

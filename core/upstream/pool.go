@@ -151,6 +151,12 @@ func (p *Pool) wait(connect time.Duration, life *core.Lifeline) (*Conn, error) {
 	return c, nil
 }
 
+func (p *Pool) waited(since core.Instant) {
+	p.mu.Lock()
+	p.stats.Waited += core.Now().Sub(since)
+	p.mu.Unlock()
+}
+
 // withdraw takes a waiter off the list. It tells false when something was handed to it just now.
 func (p *Pool) withdraw(ch chan *Conn, exhausted bool) bool {
 	p.mu.Lock()

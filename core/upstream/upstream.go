@@ -46,7 +46,7 @@ type Upstream struct {
 	live      []*live          // by Endpoint.Index
 	balancer  balance.Balancer
 
-	mu sync.Mutex // guards the choice among endpoints while some are out
+	mu *sync.Mutex // guards the choice among endpoints while some are out; the same for all generations
 }
 
 // live is what an endpoint keeps over reloads.
@@ -58,7 +58,10 @@ type live struct {
 // New makes an upstream. prev, when not nil, is the one of that name in the generation before: endpoints that stay keep their
 // connections and their health, and the balancer its position when nothing about the choice has changed.
 func New(o Options, prev *Upstream) (*Upstream, error) {
-	u := &Upstream{opts: o}
+	u := &Upstream{opts: o, mu: new(sync.Mutex)}
+	if prev != nil {
+		u.mu = prev.mu
+	}
 	for i, t := range o.Endpoints {
 		e, err := newEndpoint(o.Name, t, i)
 		if err != nil {
@@ -156,6 +159,9 @@ func (u *Upstream) Ready() int {
 			n++
 		}
 	}
+	if n == 0 {
+		return len(u.active)
+	}
 	return n
 }
 
@@ -191,7 +197,14 @@ func (u *Upstream) BeginAt(e *core.Endpoint) (Attempt, error) {
 	if e.Index >= len(u.endpoints) || u.endpoints[e.Index] != e {
 		return Attempt{}, fmt.Errorf("endpoint %s is not one of upstream %s", e, u.opts.Name)
 	}
-	return Attempt{Endpoint: e, up: u}, nil
+	a := Attempt{Endpoint: e, up: u}
+	if h := &u.live[e.Index].health; !h.healthy() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		now := core.Now()
+		a.probe = h.admits(now, u.opts.Health.Probes) && h.admit(now)
+	}
+	return a, nil
 }
 
 // choose asks the balancer among the endpoints that are ready. With take, a probe's place is taken where the choice is half-open.
@@ -212,11 +225,14 @@ func (u *Upstream) choose(key string, failed *core.Endpoint, take bool) (e *core
 			ready = append(ready, e)
 		}
 	}
-	if len(ready) == 0 {
-		if failed == nil || !u.live[failed.Index].health.admits(now, u.opts.Health.Probes) {
-			return nil, false, ErrNoneReady
-		}
+	if len(ready) == 0 && failed != nil && u.live[failed.Index].health.admits(now, u.opts.Health.Probes) {
 		ready = append(ready, failed)
+	}
+	if len(ready) == 0 { // a reload has left only endpoints that were out: better one of them than nobody
+		ready = append(ready, u.active...)
+	}
+	if len(ready) == 0 {
+		return nil, false, ErrNoneReady
 	}
 	e = u.balancer.Pick(ready, key)
 	return e, take && u.live[e.Index].health.admit(now), nil
