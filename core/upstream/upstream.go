@@ -58,6 +58,7 @@ type live struct {
 // New makes an upstream. prev, when not nil, is the one of that name in the generation before: endpoints that stay keep their
 // connections and their health, and the balancer its position when nothing about the choice has changed.
 func New(o Options, prev *Upstream) (*Upstream, error) {
+	o.Endpoints = slices.Clone(o.Endpoints)
 	u := &Upstream{opts: o, mu: new(sync.Mutex)}
 	if prev != nil {
 		u.mu = prev.mu
