@@ -32,8 +32,12 @@ type Route struct {
 	Rewrite  Rewrite
 	Timeouts Timeouts // complete
 	HTTP     RouteHTTP
+	Upgrades []string      `key:"upgrade"` // protocols that connections may switch to: UpgradeWebSocket
 	Filters  []RouteFilter `key:"filter"`
 }
+
+// UpgradeWebSocket is the protocol of RFC 6455.
+const UpgradeWebSocket = "websocket"
 
 // RouteHTTP is what a route may say apart from [http]; it is complete, with [http]'s values where the route is silent.
 type RouteHTTP struct {
@@ -102,6 +106,7 @@ var routeSection = section[Route]{
 	sub("rewrite", rewriteSection, func(r *Route, p Pos) *Rewrite { r.Rewrite.Pos = p; return &r.Rewrite }),
 	sub("timeouts", timeoutsSection, func(r *Route, p Pos) *Timeouts { r.Timeouts.Pos = p; return &r.Timeouts }),
 	sub("http", routeHTTPSection, func(r *Route, p Pos) *RouteHTTP { r.HTTP.Pos = p; return &r.HTTP }),
+	words("upgrade", func(r *Route) *[]string { return &r.Upgrades }, amongst(UpgradeWebSocket)),
 	custom("filter", (*binder).bindRouteFilters, "NAME", "NAME.enabled"),
 }
 

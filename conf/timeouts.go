@@ -11,6 +11,8 @@ type Timeouts struct {
 	IdleRead  time.Duration // between two reads of the answer
 	Total     time.Duration // from the end of the request stages over all tries to the head
 	BodyTotal time.Duration // for the answer's body; 0: none
+
+	UpgradeIdle time.Duration // without a byte either way on a connection that has switched protocols
 }
 
 // Equal tells whether two say the same, wherever they stand.
@@ -22,6 +24,8 @@ func defaultTimeouts() Timeouts {
 		FirstByte: 10 * time.Second,
 		IdleRead:  30 * time.Second,
 		Total:     15 * time.Second,
+
+		UpgradeIdle: time.Hour,
 	}
 }
 
@@ -31,6 +35,7 @@ var timeoutsSection = section[Timeouts]{
 	duration("idle_read", func(t *Timeouts) *time.Duration { return &t.IdleRead }, shortest, longest),
 	duration("total", func(t *Timeouts) *time.Duration { return &t.Total }, shortest, longest),
 	duration("body_total", func(t *Timeouts) *time.Duration { return &t.BodyTotal }, shortest, longest),
+	duration("upgrade_idle", func(t *Timeouts) *time.Duration { return &t.UpgradeIdle }, shortest, longest),
 }
 
 // checkTimeouts refuses a limit written at path that an outer one never lets happen, and cuts one down that only is a

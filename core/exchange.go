@@ -54,6 +54,7 @@ type Request struct {
 	ClientIP   netip.Addr     // the client, after trusted proxies were heard
 	Expect     bool           // the client waits for 100 before it sends its body
 	HeadSize   int64          // bytes of the request's head on the wire
+	Upgrade    bool           // the client may and would switch protocols: its connection can, and Connection said so
 
 	Uploading    bool // another goroutine is reading Body for the upstream
 	ExpectPassed bool // the upstream was asked whether it wants the body

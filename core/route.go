@@ -22,6 +22,8 @@ type Limits struct {
 	IdleRead  time.Duration // between two reads of the answer
 	Total     time.Duration // from the end of the request stages, over all tries, to the answer's head
 	BodyTotal time.Duration // from the head to the answer's last byte
+
+	UpgradeIdle time.Duration // without a byte either way on a connection that has switched protocols
 }
 
 // Over returns l with what it leaves unset taken from base.
@@ -33,7 +35,7 @@ func (l Limits) Over(base Limits) Limits {
 		return b
 	}
 	return Limits{pick(l.Connect, base.Connect), pick(l.FirstByte, base.FirstByte), pick(l.IdleRead, base.IdleRead),
-		pick(l.Total, base.Total), pick(l.BodyTotal, base.BodyTotal)}
+		pick(l.Total, base.Total), pick(l.BodyTotal, base.BodyTotal), pick(l.UpgradeIdle, base.UpgradeIdle)}
 }
 
 // Route is what the matcher chose for a request: its name, where it sends and what holds on it. It is immutable and belongs to
@@ -46,6 +48,7 @@ type Route struct {
 	MaxBody    int64 // largest request body in bytes
 	BodyBuffer int64 // largest body that scripts and body predicates see, in bytes
 	Limits     Limits
+	WebSocket  bool // connections may switch to WebSocket
 
 	StripSegments int            // so many leading segments are taken from the path
 	StripPrefix   string         // or this prefix, in whole segments

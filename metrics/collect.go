@@ -50,6 +50,12 @@ func (s *Scrape) Endpoints(upstream string, ready map[string]bool) {
 	s.gauge(upstreamReady, float64(n), upstream)
 }
 
+// Upgrades tells of a route's connections that have switched protocols: those open now, and all there were.
+func (s *Scrape) Upgrades(route string, open int64, total uint64) {
+	s.gauge(upgradesOpen, float64(open), route)
+	s.counter(upgrades, float64(total), route)
+}
+
 // LogDropped tells how many access log lines were dropped.
 func (s *Scrape) LogDropped(lines uint64) { s.counter(logDropped, float64(lines)) }
 

@@ -93,6 +93,7 @@ func (s source) Collect(out *metrics.Scrape) {
 		out.Endpoints(upstream, s.endpoints)
 	}
 	out.LogDropped(4)
+	out.Upgrades("user", 2, 5)
 }
 
 func TestEveryMetricIsShownAndLintsClean(t *testing.T) {

@@ -23,6 +23,11 @@ var (
 	httpUnrouted = define("moongate_http_unrouted_requests_total",
 		"Requests that no route took, or that were refused before a route was sought.", "class")
 
+	upgradesOpen = define("moongate_upgrade_open_connections",
+		"Connections of a route that have switched protocols and are open.", "route")
+	upgrades = define("moongate_upgrade_connections_total",
+		"Connections of a route that have switched protocols.", "route")
+
 	filterDuration = define("moongate_filter_duration_seconds",
 		"Time that a script's function ran, waits included.", "stage", "script")
 	filterErrors = define("moongate_filter_errors_total",
@@ -77,7 +82,7 @@ func (p *poolFamily) all() []family {
 // families lists every metric of the gateway's own.
 func families() []family {
 	all := []family{
-		httpRequests, httpDuration, httpUnrouted, filterDuration, filterErrors, filterTimeouts, limiterRefused,
+		httpRequests, httpDuration, httpUnrouted, upgradesOpen, upgrades, filterDuration, filterErrors, filterTimeouts, limiterRefused,
 		upstreamReady, endpointReady, reloads, reloadSuccessful, reloadTime, logDropped, scriptOverflows, buildInfo,
 	}
 	return append(append(all, vmPool.all()...), upstreamPool.all()...)

@@ -46,6 +46,7 @@ func (g *Gateway) build(c *conf.Config, prev *Generation) (*Generation, error) {
 	gen.warnings = append(slices.Clone(c.Warnings), built.Warnings...)
 	gen.buildIdentity(built.Identity)
 	gen.buildPlans(built, routes, g.opts.Metrics)
+	gen.adoptUpgrades(prev)
 	return gen, nil
 }
 
@@ -90,7 +91,8 @@ func upstreamOptions(u *conf.Upstream) upstream.Options {
 }
 
 func limits(t conf.Timeouts) core.Limits {
-	return core.Limits{Connect: t.Connect, FirstByte: t.FirstByte, IdleRead: t.IdleRead, Total: t.Total, BodyTotal: t.BodyTotal}
+	return core.Limits{Connect: t.Connect, FirstByte: t.FirstByte, IdleRead: t.IdleRead, Total: t.Total, BodyTotal: t.BodyTotal,
+		UpgradeIdle: t.UpgradeIdle}
 }
 
 var policies = map[string]core.PathPolicy{
@@ -106,6 +108,7 @@ func (g *Generation) buildRoutes(errs *conf.Errors) []*core.Route {
 		rule.Route = &core.Route{
 			ID: i + 1, Name: r.Name, Upstream: r.Upstream, Path: policies[r.HTTP.Path], MaxBody: r.HTTP.MaxBody, BodyBuffer: r.HTTP.BodyBuffer,
 			Limits: routeLimits(r, g.config.Upstream(r.Upstream)), StripPrefix: r.Strip.Prefix, StripSegments: r.Strip.Segments,
+			WebSocket: slices.Contains(r.Upgrades, conf.UpgradeWebSocket),
 		}
 		if err := completeTarget(rule, r); err != nil {
 			errs.Add(r.Pos, "route."+r.Name, "%s", err)
@@ -137,6 +140,7 @@ func routeLimits(r *conf.Route, u *conf.Upstream) core.Limits {
 	return core.Limits{
 		Connect: differing(own.Connect, base.Connect), FirstByte: differing(own.FirstByte, base.FirstByte),
 		IdleRead: differing(own.IdleRead, base.IdleRead), Total: differing(own.Total, base.Total), BodyTotal: differing(own.BodyTotal, base.BodyTotal),
+		UpgradeIdle: differing(own.UpgradeIdle, base.UpgradeIdle),
 	}
 }
 

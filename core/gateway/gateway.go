@@ -57,6 +57,7 @@ type Gateway struct {
 	current atomic.Pointer[Generation]
 	server  *server.Server
 	failing failLog
+	tunnels tunnels
 
 	pending  atomic.Pointer[reload] // a reload that waits for the one under way
 	draining atomic.Bool

@@ -34,10 +34,14 @@ type house struct {
 	t    *testing.T
 	file string
 	addr string
+
+	counts *metrics.Metrics
+	stop   func()     // begins to drain
+	ended  chan error // what Run has returned, closed behind it
 }
 
-// open starts a gateway with the text as its configuration. It is closed, drained, with the test.
-func open(t *testing.T, text string) *house {
+// open starts a gateway with the text as its configuration, and options as they are changed. It is closed, drained, with the test.
+func open(t *testing.T, text string, change ...func(*gateway.Options)) *house {
 	t.Helper()
 	h := &house{t: t, file: filepath.Join(t.TempDir(), "gateway.toml")}
 	h.write(text)
@@ -54,16 +58,25 @@ func open(t *testing.T, text string) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Gateway, err = gateway.New(gateway.Options{Load: load, Metrics: counts, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Access: access}, c)
+	h.counts = counts
+	o := gateway.Options{Load: load, Metrics: counts, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Access: access}
+	for _, change := range change {
+		change(&o)
+	}
+	h.Gateway, err = gateway.New(o, c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- h.Run(ctx) }()
+	h.stop, h.ended = cancel, make(chan error, 1)
+	go func() {
+		h.ended <- h.Run(ctx)
+		close(h.ended)
+	}()
 	t.Cleanup(func() {
 		cancel()
-		<-ended
+		for range h.ended {
+		}
 		_ = access.Close()
 	})
 	h.addr = h.Addresses()[0]

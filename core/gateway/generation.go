@@ -39,6 +39,7 @@ type plan struct {
 	upstream *upstream.Upstream
 	series   *routeSeries    // nil for no route
 	unrouted *metrics.Series // what counts then
+	upgrades *upgradeSeries  // nil where none are allowed
 }
 
 // Config is what the generation was built from.

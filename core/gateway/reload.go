@@ -74,6 +74,7 @@ func (g *Gateway) drain() error {
 	defer g.reloading.Unlock()
 	g.draining.Store(true)
 	gen := g.current.Load()
+	g.tunnels.shutdown(gen.config.HTTP.Drain)
 	ctx, cancel := context.WithTimeout(context.Background(), gen.config.HTTP.Drain)
 	defer cancel()
 	err := g.server.Shutdown(ctx)
@@ -213,6 +214,7 @@ func (g *Gateway) swap(gen *Generation, fresh map[string]net.Listener) {
 		for name, u := range old.upstreams {
 			u.Retire(gen.upstreams[name])
 		}
+		g.tunnels.reloaded(gen)
 	}
 }
 

@@ -65,6 +65,11 @@ func (g *Generation) Collect(s *metrics.Scrape) {
 		s.Endpoints(u.Name(), ready)
 		s.UpstreamPool(u.Name(), sum)
 	})
+	for i := range g.config.Routes {
+		if u := g.plans[i+1].upgrades; u != nil {
+			s.Upgrades(g.config.Routes[i].Name, u.open.Load(), u.total.Load())
+		}
+	}
 	s.LogDropped(g.access.Dropped())
 	if g.source != nil {
 		g.source.Collect(s)

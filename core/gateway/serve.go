@@ -49,7 +49,13 @@ func (g *Gateway) begin(x *core.Exchange) *Generation {
 func (g *Gateway) finish(x *core.Exchange, client core.Client, pass *plan, leg *proxy.Leg) {
 	if x.Response.Status != core.StatusClientGone {
 		g.respond(x, pass)
-		if err := client.Respond(); err != nil {
+		var err error
+		if x.Response.Status == 101 && leg != nil {
+			err = g.tunnel(x, pass, leg)
+		} else {
+			err = client.Respond()
+		}
+		if err != nil {
 			g.cut(x, err)
 		}
 	}
@@ -112,6 +118,12 @@ func (g *Generation) forward(x *core.Exchange, client core.Client) (*proxy.Leg, 
 	}
 	if up == nil {
 		return nil, errors.New("a filter chose an upstream that does not exist")
+	}
+	if x.Request.Upgrade {
+		if refusal := proxy.Offer(x); refusal != nil {
+			apply(x, refusal)
+			return nil, nil
+		}
 	}
 	x.Upstream = up.Name()
 	return proxy.Forward(x, up, client)

@@ -36,6 +36,8 @@ type Leg struct {
 	upload  upload
 	framing http1.Framing
 	target  [512]byte
+
+	switched bool // the connection has left the pool
 }
 
 var legs = sync.Pool{New: func() any { return new(Leg) }}
@@ -175,7 +177,9 @@ func (l *Leg) Finish() {
 	l.upload.stop(l)
 	stays := x.Lifeline.Release()
 	pool := l.up.Pool(l.attempt.Endpoint)
-	if stays && l.conn.Body.Ended() && l.upload.clean() && !l.framing.Close {
+	if l.switched {
+		l.conn.Close()
+	} else if stays && l.conn.Body.Ended() && l.upload.clean() && !l.framing.Close {
 		pool.Put(l.conn)
 	} else {
 		pool.Discard(l.conn)

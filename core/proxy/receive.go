@@ -7,8 +7,6 @@ import (
 	"github.com/moongate/moongate/core/http1"
 )
 
-var errUnasked = errors.New("upstream switched protocols unasked")
-
 // receive reads heads until the final one. Interim answers go to the client as they come.
 func (l *Leg) receive() error {
 	w := &l.x.Response
@@ -20,6 +18,13 @@ func (l *Leg) receive() error {
 		if l.framing, err = http1.ParseResponse(head, l.x.Request.Method, w); err != nil {
 			w.Status = 0
 			return &malformed{err}
+		}
+		if w.Status == 101 {
+			if err := l.accept(); err != nil {
+				w.Status = 0
+				return &malformed{err}
+			}
+			break
 		}
 		if w.Status >= 200 {
 			break
@@ -70,9 +75,6 @@ func (l *Leg) interim() error {
 	switch w.Status {
 	case 100:
 		err = l.client.Continue()
-	case 101:
-		w.Status = 0
-		return &malformed{errUnasked}
 	default:
 		dropNominated(&w.Header)
 		err = l.client.Inform(w.Status, &w.Header)

@@ -72,7 +72,10 @@ func (l *Leg) appendHead(out []byte) []byte {
 	}
 	out = l.appendForwarded(out)
 	out = http1.AppendField(out, core.Bytes("X-Trace-Id"), x.TraceID)
-	if trailers {
+	switch {
+	case r.Upgrade:
+		out = append(out, "Connection: Upgrade\r\nUpgrade: websocket\r\n"...)
+	case trailers:
 		out = append(out, "TE: trailers\r\nConnection: TE\r\n"...)
 	}
 	return append(l.appendFraming(out), "\r\n"...)

@@ -98,6 +98,8 @@ func (c *client) appendHead(out []byte, bodyless, chunked bool) []byte {
 	for _, f := range w.Header.Fields() {
 		switch {
 		case f.Kind == core.KindOther:
+		case f.Kind == core.KindUpgrade && w.Status == 426: // RFC 9110 section 15.5.22 wants it there
+			out = append(out, "Connection: Upgrade\r\n"...)
 		case f.Kind.Hop():
 			continue
 		case f.Kind == core.KindContentLength:

@@ -28,11 +28,12 @@ type client struct {
 	broken    bool         // the answer could not be brought to its end
 	continued bool
 
-	mu    sync.Mutex   // guards live against the watcher
-	live  bool         // x is being served
-	began atomic.Int64 // when, as core.Instant; 0 while idle
-	armed int64        // the began that the watcher has armed for; the sweeper's own
-	id    uint64       // in the watcher, 0 when never armed
+	mu       sync.Mutex   // guards live and switched against the watcher
+	live     bool         // x is being served
+	switched bool         // the connection belongs to a tunnel, which hears itself when the client leaves
+	began    atomic.Int64 // when, as core.Instant; 0 while idle
+	armed    int64        // the began that the watcher has armed for; the sweeper's own
+	id       uint64       // in the watcher, 0 when never armed
 }
 
 // keepBuffers is how long an idle connection keeps its buffers.
@@ -118,6 +119,7 @@ func (c *client) readHead(set *Settings) *core.Error {
 		return headFault(err)
 	}
 	c.close = f.Close || c.srv.draining.Load()
+	x.Request.Upgrade = f.Upgrade && x.Request.Proto == core.HTTP11
 	c.body.Start(c.conn, f, &x.Request.Body.Trailer)
 	if x.Request.Expect {
 		c.body.OnRead = c.onRead
@@ -158,7 +160,7 @@ func (c *client) end() {
 // left is called by the watcher: the client has closed its end.
 func (c *client) left() {
 	c.mu.Lock()
-	if c.live {
+	if c.live && !c.switched {
 		c.x.Lifeline.Break()
 	}
 	c.mu.Unlock()

@@ -1,0 +1,91 @@
+package proxy
+
+import (
+	"errors"
+
+	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/http1"
+)
+
+var (
+	errUnasked  = errors.New("upstream switched protocols unasked")
+	errProtocol = errors.New("upstream switched to another protocol than WebSocket")
+	errAccept   = errors.New("upstream's Sec-WebSocket-Accept does not answer the key")
+)
+
+// Offer settles whether x asks to switch to WebSocket and may, which x.Request.Upgrade says from then on. Any other offer is dropped
+// with the hop-by-hop headers, and the request goes on as it is (RFC 9110 section 7.8). The reply, when there is one, refuses a
+// handshake that RFC 6455 section 4.2.1 calls invalid.
+func Offer(x *core.Exchange) *core.Reply {
+	r := &x.Request
+	h := &r.Header
+	if r.Upgrade = x.Route.WebSocket && r.Method == "GET" && offersWebSocket(h); !r.Upgrade {
+		return nil
+	}
+	switch {
+	case string(h.Get("Sec-WebSocket-Version")) != "13":
+		reply := core.ErrorReply(core.FromGateway, 426, "websocket version is not 13")
+		reply.Header.Add("Sec-WebSocket-Version", "13")
+		return reply
+	case !http1.ValidWebSocketKey(h.Get("Sec-WebSocket-Key")) || repeated(h, "Sec-WebSocket-Key"):
+		return core.ErrorReply(core.FromGateway, 400, "malformed Sec-WebSocket-Key")
+	case r.Body.Length() != 0:
+		return core.ErrorReply(core.FromGateway, 400, "websocket handshake with a body")
+	}
+	return nil
+}
+
+func offersWebSocket(h *core.Header) bool {
+	for _, f := range h.Fields() {
+		if f.Kind == core.KindUpgrade && core.HasItem(f.Value, "websocket") {
+			return true
+		}
+	}
+	return false
+}
+
+func repeated(h *core.Header, name string) bool {
+	n := 0
+	for _, f := range h.Fields() {
+		if core.EqualFoldString(f.Name, name) {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// accept checks the upstream's 101 (RFC 6455 section 4.1). The connection is of no use for anything else from then on.
+func (l *Leg) accept() error {
+	l.framing.Close = true
+	r, h := &l.x.Request, &l.x.Response.Header
+	switch {
+	case !r.Upgrade:
+		return errUnasked
+	case !l.framing.Upgrade || !core.EqualFoldString(h.GetKind(core.KindUpgrade), "websocket"):
+		return errProtocol
+	case string(h.Get("Sec-WebSocket-Accept")) != http1.WebSocketAccept(r.Header.Get("Sec-WebSocket-Key")) || repeated(h, "Sec-WebSocket-Accept"):
+		return errAccept
+	}
+	return nil
+}
+
+// Switcher is a client whose connection can switch protocols. Switch sends x.Response, a 101, and hands the connection over until the exchange
+// ends; nobody is told of a client that leaves any more.
+type Switcher interface {
+	Switch() (*http1.Conn, error)
+}
+
+// Switch sends the client the upstream's 101 and joins the two connections; the tunnel is the caller's to run. Afterwards the leg is
+// finished as any other. The pool gets its room back at once: what has switched counts as no connection of the pool.
+func (l *Leg) Switch() (*http1.Tunnel, error) {
+	if !l.x.Lifeline.Release() {
+		return nil, core.Fail(core.StatusClientGone, "client left", nil)
+	}
+	client, err := l.client.(Switcher).Switch()
+	if err != nil {
+		return nil, err
+	}
+	l.switched = true
+	l.up.Pool(l.attempt.Endpoint).Detach(l.conn)
+	return http1.NewTunnel(client, l.conn.Conn, l.limits.UpgradeIdle), nil
+}
