@@ -71,6 +71,20 @@ func (c *Conn) Detach() Held {
 	return h
 }
 
+// Shrink moves the head, and what is buffered behind it, to memory of just their size, and gives the write buffer back, for a connection that
+// will be idle for long with its head in use. move is called with the old and the new memory while both hold the head.
+func (c *Conn) Shrink(move func(from, to []byte)) {
+	giveSmall(c.Out)
+	c.Out = nil
+	if c.in == nil || c.old != nil {
+		return
+	}
+	from, to := c.in, append(make([]byte, 0, c.w), c.in[:c.w]...)
+	move(from[:c.w], to)
+	c.in = to
+	giveSmall(from)
+}
+
 // Release ends the fields' life.
 func (h *Held) Release() {
 	giveSmall(h.in)

@@ -85,6 +85,8 @@ func (l *Leg) Switch() (*http1.Tunnel, error) {
 	if err != nil {
 		return nil, err
 	}
+	client.Shrink(l.x.Rebase)
+	l.conn.Shrink(l.x.Rebase)
 	l.switched = true
 	l.up.Pool(l.attempt.Endpoint).Detach(l.conn)
 	return http1.NewTunnel(client, l.conn.Conn, l.limits.UpgradeIdle), nil

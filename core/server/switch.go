@@ -24,5 +24,6 @@ func (c *client) Switch() (*http1.Conn, error) {
 		c.broken = true
 		return nil, err
 	}
+	c.srv.rested.Add(1)
 	return c.conn, nil
 }
