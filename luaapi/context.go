@@ -2,6 +2,7 @@ package luaapi
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -83,11 +84,16 @@ func contextSet(L *lua.LState) int {
 	}
 	if v == lua.LNil {
 		f.x.Vars.Set(string(key), nil)
+	} else if f.x.Vars.Len() >= maxVars && f.x.Vars.Get(string(key)) == nil {
+		raise(L, "ctx holds "+strconv.Itoa(maxVars)+" values already: it is for what filters tell each other")
 	} else {
 		f.x.Vars.Set(string(key), plain(L, "ctx."+visible(string(key)), v))
 	}
 	return 0
 }
+
+// maxVars is how many values filters may leave for each other on one exchange.
+const maxVars = 256
 
 func contextPairs(L *lua.LState) int {
 	f := contextFrame(L)
@@ -114,7 +120,7 @@ func plain(L *lua.LState, what string, v lua.LValue) lua.LValue {
 		}
 		raise(L, what+" holds plain values, not handles: they end with their request")
 	case *lua.LTable:
-		if vm.IsFrozen(v) && sharable(vm.Thaw(v), 0) {
+		if vm.IsFrozen(v) && sharable(vm.From(L), vm.Thaw(v), 0) {
 			return v
 		}
 		return vm.Freeze(what, copyTable(L, what, v, 0))
@@ -124,13 +130,14 @@ func plain(L *lua.LState, what string, v lua.LValue) lua.LValue {
 }
 
 // sharable tells whether nothing in a read-only table belongs to one VM.
-func sharable(t *lua.LTable, depth int) bool {
+func sharable(of *vm.VM, t *lua.LTable, depth int) bool {
 	ok := depth <= maxJSONDepth
 	for key, v := t.Next(lua.LNil); ok && key != lua.LNil; key, v = t.Next(key) {
+		of.Charge(8)
 		switch v := v.(type) {
 		case lua.LString, lua.LNumber, lua.LBool:
 		case *lua.LTable:
-			ok = vm.IsFrozen(v) && sharable(vm.Thaw(v), depth+1)
+			ok = vm.IsFrozen(v) && sharable(of, vm.Thaw(v), depth+1)
 		case *lua.LUserData:
 			_, big := v.Value.(bigNumber)
 			_, null := v.Value.(jsonNullValue)

@@ -91,6 +91,9 @@ var entryMethods = []vm.Func{
 		Do:     writeEntry},
 }
 
+// maxExtra bounds what scripts add to a line, in bytes.
+const maxExtra = 64 << 10
+
 // writtenKey marks an exchange whose line is written. Scripts do not see it: it is no Lua value.
 const writtenKey = "\x00written"
 
@@ -102,7 +105,7 @@ func writeEntry(a vm.Args) int {
 	var extra []byte
 	if a.Has(2) {
 		m := f.m
-		out, err := encodeJSON(m.cache.buffer[:0], a.Table(2))
+		out, err := encodeJSON(m.cache.buffer[:0], a.Table(2), maxExtra)
 		if err != nil {
 			a.Bad(2, "%s", err)
 		}
@@ -116,6 +119,9 @@ func writeEntry(a vm.Args) int {
 		}
 	}
 	f.m.stage.services.AccessLine(f.x, extra)
+	if cap(f.m.cache.buffer) > maxExtra {
+		f.m.cache.buffer = nil
+	}
 	f.x.Vars.Set(writtenKey, true)
 	return 0
 }

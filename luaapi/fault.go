@@ -49,7 +49,7 @@ func scriptError(t *turn, err error) *ScriptError {
 	}
 	e.Message, e.Timeout, e.Stack = raised.Message, raised.Timeout, raised.Stack
 	if table, ok := raised.Value.(*lua.LTable); ok {
-		if text, err := encodeJSON(nil, table); err == nil {
+		if text, err := encodeJSON(nil, table, maxLogged); err == nil {
 			e.Message = string(text)
 		}
 	}

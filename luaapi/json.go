@@ -39,7 +39,7 @@ var jsonFuncs = []vm.Func{
 		Returns: list(p("text", "string", "")),
 		Do: func(a vm.Args) int {
 			c := cachesOf(a.VM)
-			out, err := encodeJSON(c.buffer[:0], a.Any(1))
+			out, err := encodeJSON(c.buffer[:0], a.Any(1), stringLimit(a))
 			if err != nil {
 				a.Bad(1, "%s", err)
 			}

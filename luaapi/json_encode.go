@@ -12,16 +12,33 @@ import (
 )
 
 // encodeJSON appends v as JSON. Arrays are the tables that decoding or gw.json.array marked and those with the keys 1 to n;
-// every other table is an object. Members keep the order in which they were set. On an error dst is returned as it was.
-func encodeJSON(dst []byte, v lua.LValue) ([]byte, error) {
-	out, err := appendJSON(dst, v, 0)
+// every other table is an object. Members keep the order in which they were set. More than limit bytes are an error: a small table may
+// hold one long string many times. On an error dst is returned as it was.
+func encodeJSON(dst []byte, v lua.LValue, limit int) ([]byte, error) {
+	e := jsonWriter{limit: limit}
+	out, err := e.value(dst, v, 0)
+	if err == nil && len(out) > limit {
+		err = e.tooLong()
+	}
 	if err != nil {
 		return dst, err
 	}
 	return out, nil
 }
 
-func appendJSON(dst []byte, v lua.LValue, depth int) ([]byte, error) {
+// stringLimit is the longest string that a call's VM may make.
+func stringLimit(a vm.Args) int { return a.VM.Base().Limits().String }
+
+type jsonWriter struct{ limit int }
+
+func (e *jsonWriter) tooLong() error {
+	return errors.New("its JSON is longer than the limit of " + strconv.Itoa(e.limit) + " bytes")
+}
+
+func (e *jsonWriter) value(dst []byte, v lua.LValue, depth int) ([]byte, error) {
+	if len(dst) > e.limit {
+		return dst, e.tooLong()
+	}
 	switch v := v.(type) {
 	case lua.LString:
 		return appendJSONString(dst, string(v)), nil
@@ -39,7 +56,7 @@ func appendJSON(dst []byte, v lua.LValue, depth int) ([]byte, error) {
 		if depth++; depth > maxJSONDepth {
 			return dst, errors.New("a table nested deeper than 100, or within itself")
 		}
-		return appendJSONTable(dst, vm.Thaw(v), depth)
+		return e.table(dst, vm.Thaw(v), depth)
 	case *lua.LUserData:
 		switch value := v.Value.(type) {
 		case jsonNullValue:
@@ -52,11 +69,11 @@ func appendJSON(dst []byte, v lua.LValue, depth int) ([]byte, error) {
 	return dst, errors.New("a " + v.Type().String() + " has no JSON form")
 }
 
-func appendJSONTable(dst []byte, t *lua.LTable, depth int) ([]byte, error) {
+func (e *jsonWriter) table(dst []byte, t *lua.LTable, depth int) ([]byte, error) {
 	n := t.MaxN()
 	marked := t.Metatable == lua.LValue(jsonArray)
 	if n == 0 && !marked {
-		return appendJSONObject(dst, t, depth)
+		return e.object(dst, t, depth)
 	}
 	if key, _ := t.Next(lua.LNumber(n)); n > 0 && key != lua.LNil {
 		return dst, errors.New("a table with both items and the key " + describe(key))
@@ -73,14 +90,14 @@ func appendJSONTable(dst []byte, t *lua.LTable, depth int) ([]byte, error) {
 			return dst, errors.New("an array with a hole at " + strconv.Itoa(i) + ": gw.json.null keeps its place")
 		}
 		var err error
-		if dst, err = appendJSON(dst, item, depth); err != nil {
+		if dst, err = e.value(dst, item, depth); err != nil {
 			return dst, err
 		}
 	}
 	return append(dst, ']'), nil
 }
 
-func appendJSONObject(dst []byte, t *lua.LTable, depth int) ([]byte, error) {
+func (e *jsonWriter) object(dst []byte, t *lua.LTable, depth int) ([]byte, error) {
 	dst = append(dst, '{')
 	first := true
 	for key, v := t.Next(lua.LNil); key != lua.LNil; key, v = t.Next(key) {
@@ -94,7 +111,7 @@ func appendJSONObject(dst []byte, t *lua.LTable, depth int) ([]byte, error) {
 		first = false
 		dst = append(appendJSONString(dst, string(name)), ':')
 		var err error
-		if dst, err = appendJSON(dst, v, depth); err != nil {
+		if dst, err = e.value(dst, v, depth); err != nil {
 			return dst, err
 		}
 	}

@@ -37,41 +37,34 @@ func jsonPath(path string) []string {
 	return append(parts, string(part))
 }
 
-// find consumes the value at pos and gives the one in it that the path leads to.
+// find consumes the value at pos and gives the one in it that the path leads to, in one pass.
 func (r *jsonReader) find(path []string, depth int) lua.LValue {
 	if len(path) == 0 {
 		return r.value(depth)
 	}
-	at := -1
+	var found lua.LValue = lua.LNil
 	switch r.peek() {
 	case '{':
 		r.members(depth+1, func(name []byte) {
 			if string(name) == path[0] {
-				r.space()
-				at = r.pos
+				found = r.find(path[1:], depth+1)
+			} else {
+				r.skip(depth + 1)
 			}
-			r.skip(depth + 1)
 		})
 	case '[':
 		want, err := strconv.Atoi(path[0])
 		r.items(depth+1, func(i int) {
 			if err == nil && i == want {
-				r.space()
-				at = r.pos
+				found = r.find(path[1:], depth+1)
+			} else {
+				r.skip(depth + 1)
 			}
-			r.skip(depth + 1)
 		})
 	default:
 		r.skip(depth)
 	}
-	if at < 0 || r.err != "" {
-		return lua.LNil
-	}
-	end := r.pos
-	r.pos = at
-	v := r.find(path[1:], depth+1)
-	r.pos = end
-	return v
+	return found
 }
 
 // skip consumes a value and checks it.

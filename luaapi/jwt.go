@@ -3,6 +3,7 @@ package luaapi
 import (
 	"crypto/sha256"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -107,7 +108,10 @@ func jwtText(a vm.Args, t *lua.LTable, name string) string {
 	switch v := t.RawGetString(name).(type) {
 	case *lua.LNilType:
 	case lua.LString:
-		return string(v)
+		if len(v) <= maxJWTText {
+			return string(v)
+		}
+		a.Raise("%s: %s is longer than %d bytes", a.Func.Name, name, maxJWTText)
 	default:
 		a.Raise("%s: %s is a string, not a %s", a.Func.Name, name, v.Type())
 	}
@@ -122,13 +126,20 @@ func jwtList(a vm.Args, t *lua.LTable, name string) []string {
 		return []string{string(v)}
 	case *lua.LTable:
 		items := stringsOf(v)
-		if len(items) == vm.Thaw(v).MaxN() {
+		long := func(item string) bool { return len(item) > maxJWTText }
+		if n := vm.Thaw(v).MaxN(); len(items) == n && n <= maxJWTItems && !slices.ContainsFunc(items, long) {
 			return items
 		}
 	}
-	a.Raise("%s: %s is a list of strings", a.Func.Name, name)
+	a.Raise("%s: %s is a list of at most %d strings", a.Func.Name, name, maxJWTItems)
 	return nil
 }
+
+// What the settings of a verifier may be at most.
+const (
+	maxJWTText  = 64 << 10
+	maxJWTItems = 256
+)
 
 // jwtCulprit guesses which setting an impossible verifier fails for.
 func jwtCulprit(t *lua.LTable, err error) string {

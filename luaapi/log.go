@@ -25,7 +25,7 @@ func logFunc(name string, level slog.Level, doc string) vm.Func {
 			opt("fields", "table<string, any>", "facts")),
 		Do: func(a vm.Args) int {
 			w := worldOf(a.VM)
-			message := argText(a, 1)
+			message := clipped(argText(a, 1))
 			var fields *lua.LTable
 			if a.Has(2) {
 				fields = a.Readable(2)
@@ -62,7 +62,10 @@ func fieldAttrs(a vm.Args, fields *lua.LTable) (attrs []slog.Attr) {
 		if !ok {
 			a.Bad(2, "fields have names, not %s", describe(key))
 		}
-		attrs = append(attrs, slog.Any(name, logValue(v)))
+		if len(attrs) >= maxFields {
+			a.Bad(2, "more than %d fields", maxFields)
+		}
+		attrs = append(attrs, slog.Any(clipped(name), logValue(v)))
 	}
 	return attrs
 }
@@ -71,7 +74,7 @@ func fieldAttrs(a vm.Args, fields *lua.LTable) (attrs []slog.Attr) {
 func logValue(v lua.LValue) any {
 	switch v := v.(type) {
 	case lua.LString:
-		return string(v)
+		return clipped(string(v))
 	case lua.LBool:
 		return bool(v)
 	case lua.LNumber:
@@ -80,14 +83,27 @@ func logValue(v lua.LValue) any {
 		}
 		return vm.NumberText(float64(v))
 	}
-	out, err := encodeJSON(nil, v)
+	out, err := encodeJSON(nil, v, maxLogged)
 	if err != nil {
-		return describe(v)
+		return describe(v) + " (" + err.Error() + ")"
 	}
 	return string(out)
 }
 
+// maxFields is how many facts a line may have.
+const maxFields = 64
+
+// maxLogged is how much of one text a line shows.
+const maxLogged = 16 << 10
+
+func clipped(s string) string {
+	if len(s) > maxLogged {
+		return s[:maxLogged] + "..."
+	}
+	return s
+}
+
 // printed is a line of print.
 func printed(log *slog.Logger, v *vm.VM, text string) {
-	log.LogAttrs(context.Background(), slog.LevelInfo, text, frameAttrs(v)...)
+	log.LogAttrs(context.Background(), slog.LevelInfo, clipped(text), frameAttrs(v)...)
 }

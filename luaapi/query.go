@@ -22,6 +22,9 @@ func (f *frame) rawQuery() []byte {
 	return f.x.Request.RawQuery
 }
 
+// charge counts a walk through the query.
+func (f *frame) charge(L *lua.LState) { vm.From(L).Charge(len(f.rawQuery()) >> 5) }
+
 func (f *frame) setQuery(query []byte) {
 	f.x.Request.TargetQuery, f.x.Request.QuerySet = query, true
 }
@@ -44,10 +47,12 @@ func setRawQuery(f *frame, L *lua.LState, v lua.LValue) {
 func queryFrame(L *lua.LState) *frame {
 	if ud, ok := L.Get(1).(*lua.LUserData); ok {
 		if h, ok := ud.Value.(*queryHandle); ok {
-			return (*frame)(h).alive(L)
+			f := (*frame)(h).alive(L)
+			f.charge(L)
+			return f
 		}
 	}
-	raise(L, "call it with a colon, on req.query")
+	raise(L, "this works on req.query")
 	return nil
 }
 
@@ -100,7 +105,9 @@ var queryMethods = []vm.Func{
 		Do: func(a vm.Args) int {
 			key := argText(a, 2)
 			all := newTable()
-			for pair, rest := cutPair(requestOf(a).rawQuery()); pair != nil; pair, rest = cutPair(rest) {
+			f := requestOf(a)
+			f.charge(a.L)
+			for pair, rest := cutPair(f.rawQuery()); pair != nil; pair, rest = cutPair(rest) {
 				if name, value, _ := bytes.Cut(pair, []byte("=")); decodesTo(name, key) {
 					appendItem(a, all, lua.LString(decoded(value)))
 				}
@@ -113,6 +120,7 @@ var queryMethods = []vm.Func{
 		Params: []vm.Param{{Name: "name", Type: "string"}, {Name: "value", Type: "string"}},
 		Do: func(a vm.Args) int {
 			f := requestOf(a)
+			f.charge(a.L)
 			f.setQuery(appendPair(bytes.Clone(f.rawQuery()), argText(a, 2), argText(a, 3)))
 			return 0
 		}},

@@ -2,6 +2,8 @@ package luaapi
 
 import (
 	"regexp"
+	"regexp/syntax"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -18,8 +20,7 @@ var reFuncs = []vm.Func{
 		Params:  list(p("text", "string", ""), patternParam),
 		Returns: list(p("groups", "string[]?", "the groups by number, those with names by name too; [0] is the whole part; nil when nothing fits")),
 		Do: func(a vm.Args) int {
-			text := reText(a)
-			re := regexpArg(a, 2)
+			text, re := reArgs(a)
 			m := re.FindStringSubmatchIndex(text)
 			if m == nil {
 				a.L.Push(lua.LNil)
@@ -44,8 +45,8 @@ var reFuncs = []vm.Func{
 		Params:  list(p("text", "string", ""), patternParam),
 		Returns: list(p("fits", "boolean", "")),
 		Do: func(a vm.Args) int {
-			text := reText(a)
-			a.L.Push(lua.LBool(regexpArg(a, 2).MatchString(text)))
+			text, re := reArgs(a)
+			a.L.Push(lua.LBool(re.MatchString(text)))
 			return 1
 		}},
 	{Name: "gw.re.replace",
@@ -53,33 +54,68 @@ var reFuncs = []vm.Func{
 		Params:  list(p("text", "string", ""), patternParam, p("by", "string", "")),
 		Returns: list(p("text", "string", "")),
 		Do: func(a vm.Args) int {
-			text := reText(a)
-			out := regexpArg(a, 2).ReplaceAllString(text, argText(a, 3))
+			text, re := reArgs(a)
+			by := argText(a, 3)
+			checkReplacement(a, re, text, by)
+			out := re.ReplaceAllString(text, by)
 			a.CheckString(len(out))
 			a.L.Push(lua.LString(out))
 			return 1
 		}},
 }
 
-func reText(a vm.Args) string {
-	s := argText(a, 1)
-	a.VM.Charge(8 + 2*len(s))
-	return s
+// maxWork bounds the bytes of a text times the steps of an expression: what one search may cost, since nothing can interrupt it.
+// 16 M are some 100 ms at worst.
+const maxWork = 16 << 20
+
+// reArgs are the text and the expression.
+func reArgs(a vm.Args) (string, *regexp.Regexp) {
+	text := argText(a, 1)
+	re := regexpArg(a, 2)
+	if len(text)*re.steps > maxWork {
+		a.Bad(1, "a text of %d bytes is too long for this expression: at most %d", len(text), maxWork/re.steps)
+	}
+	a.VM.Charge(8 + 2*len(text))
+	return text, re.Regexp
+}
+
+// checkReplacement raises when replacing might make a string beyond the limit, before it is made. Each group is at most as long as the
+// part that it stands in.
+func checkReplacement(a vm.Args, re *regexp.Regexp, text, by string) {
+	size, groups, limit := len(text), strings.Count(by, "$"), stringLimit(a)
+	re.ReplaceAllStringFunc(text, func(part string) string {
+		if size += len(by) + groups*len(part); size > limit {
+			a.Raise("the text would be longer than the limit of %d bytes", limit)
+		}
+		return ""
+	})
 }
 
 // regexps are the compiled expressions of a VM; patterns are written in scripts and settings, so few are enough.
-type regexps map[string]*regexp.Regexp
+type regexps map[string]expression
 
-const maxRegexps = 256
+// expression is a compiled one with the number of its steps.
+type expression struct {
+	*regexp.Regexp
+	steps int
+}
 
-func regexpArg(a vm.Args, i int) *regexp.Regexp {
+const (
+	maxRegexps = 256
+	maxPattern = 4 << 10
+)
+
+func regexpArg(a vm.Args, i int) expression {
 	c := cachesOf(a.VM)
 	pattern := argText(a, i)
-	if re := c.regexps[pattern]; re != nil {
+	if re, ok := c.regexps[pattern]; ok {
 		return re
 	}
+	if len(pattern) > maxPattern {
+		a.Bad(i, "an expression of %d bytes is longer than %d", len(pattern), maxPattern)
+	}
 	a.VM.Charge(256 + 64*len(pattern))
-	re, err := regexp.Compile(pattern)
+	re, err := compileExpression(pattern)
 	if err != nil {
 		a.Bad(i, "%s", err)
 	}
@@ -88,4 +124,20 @@ func regexpArg(a vm.Args, i int) *regexp.Regexp {
 	}
 	c.regexps[pattern] = re
 	return re
+}
+
+func compileExpression(pattern string) (expression, error) {
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return expression{}, err
+	}
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return expression{}, err
+	}
+	prog, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return expression{}, err
+	}
+	return expression{re, len(prog.Inst)}, nil
 }

@@ -48,7 +48,7 @@ var requestFields = []field{
 	{name: "bearer", kind: "string?", doc: "Token of `Authorization: Bearer`, in any case; nil when there is none, empty when the header is malformed or sent twice.",
 		get: getBearer},
 	{name: "tls", kind: "gw.TLS?", doc: "Facts of the client's TLS connection; nil on a plain one.",
-		get: func(*frame) lua.LValue { return lua.LNil }},
+		get: getTLS},
 	{name: "route", kind: "string?", doc: "Name of the route; nil when none matched.",
 		get: func(f *frame) lua.LValue {
 			if f.x.Route == nil {

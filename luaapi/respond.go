@@ -49,7 +49,7 @@ func respond(a vm.Args) int {
 			r.IsError, r.Message = true, strings.ToLower(core.StatusText(status))
 		}
 	case *lua.LTable:
-		text, err := encodeJSON(nil, body)
+		text, err := encodeJSON(nil, body, stringLimit(a))
 		if err != nil {
 			a.Bad(2, "%s", err)
 		}
@@ -77,6 +77,9 @@ func respond(a vm.Args) int {
 	return 1
 }
 
+// maxReplyLines is about how many header lines an answer of a script may have.
+const maxReplyLines = 256
+
 // replyHeaders copies a table of headers, in the order of the script.
 func replyHeaders(a vm.Args, r *core.Reply, headers *lua.LTable) {
 	for key, v := headers.Next(lua.LNil); key != lua.LNil; key, v = headers.Next(key) {
@@ -89,12 +92,17 @@ func replyHeaders(a vm.Args, r *core.Reply, headers *lua.LTable) {
 		case kind == core.KindContentLength || kind.Hop():
 			a.Bad(3, "header %s is written by the gateway", string(name))
 		}
+		if r.Header.Len() > maxReplyLines {
+			a.Bad(3, "more than %d lines", maxReplyLines)
+		}
 		lines, ok := v.(*lua.LTable)
 		if !ok {
 			r.Header.Add(string(name), headerText(a.L, string(name), v))
 			continue
 		}
-		lines = vm.Thaw(lines)
+		if lines = vm.Thaw(lines); lines.MaxN() > maxReplyLines {
+			a.Bad(3, "more than %d lines of header %s", maxReplyLines, string(name))
+		}
 		for i := 1; i <= lines.MaxN(); i++ {
 			r.Header.Add(string(name), headerText(a.L, string(name), lines.RawGetInt(i)))
 		}

@@ -86,6 +86,9 @@ func (b *builder) readSetting(s *script, path string, line int, v lua.LValue) *s
 	return st
 }
 
+// maxNested is how deep types of items may nest.
+const maxNested = 8
+
 func (b *builder) readOption(s *script, st *setting, path string, key, v lua.LValue) {
 	bad := func(want string) { b.scriptFault(s, st.line, "%s.%s %s", path, key, want) }
 	name, _ := key.(lua.LString)
@@ -125,7 +128,7 @@ func (b *builder) readOption(s *script, st *setting, path string, key, v lua.LVa
 			bad("lists the strings of an enum")
 		}
 	case "of":
-		if st.kind != "list" && st.kind != "map" {
+		if st.kind != "list" && st.kind != "map" || strings.Count(path, ".of") >= maxNested {
 			bad("is the type of a list's or map's items")
 		} else {
 			st.item = b.readSetting(s, path+".of", st.line, v)
@@ -156,7 +159,8 @@ func (b *builder) readDefault(s *script, st *setting, path string, v lua.LValue)
 	if v == lua.LNil {
 		return
 	}
-	value, err := confValue(conf.Pos{File: s.path, Line: st.line}, v)
+	left := maxDefault
+	value, err := confValue(conf.Pos{File: s.path, Line: st.line}, v, &left)
 	if err == nil {
 		_, err = st.convert(value)
 	}
@@ -167,9 +171,15 @@ func (b *builder) readDefault(s *script, st *setting, path string, v lua.LValue)
 	st.fallback = &value
 }
 
+// maxDefault is how many values a default may have, those within it counted.
+const maxDefault = 4096
+
 // confValue turns a script's default into what TOML would have given.
-func confValue(pos conf.Pos, v lua.LValue) (conf.Value, error) {
+func confValue(pos conf.Pos, v lua.LValue, left *int) (conf.Value, error) {
 	out := conf.Value{Pos: pos}
+	if *left--; *left < 0 {
+		return out, fmt.Errorf("has more than %d values in it", maxDefault)
+	}
 	switch v := v.(type) {
 	case lua.LString:
 		out.V = string(v)
@@ -182,7 +192,7 @@ func confValue(pos conf.Pos, v lua.LValue) (conf.Value, error) {
 			out.V = float64(v)
 		}
 	case *lua.LTable:
-		return confTable(pos, v)
+		return confTable(pos, v, left)
 	default:
 		return out, fmt.Errorf("is a %s, which no setting can be", v.Type())
 	}
@@ -190,16 +200,17 @@ func confValue(pos conf.Pos, v lua.LValue) (conf.Value, error) {
 }
 
 // confTable gives a list for an empty table or one with items, a map for one with names.
-func confTable(pos conf.Pos, t *lua.LTable) (conf.Value, error) {
+func confTable(pos conf.Pos, t *lua.LTable, left *int) (conf.Value, error) {
 	t = vm.Thaw(t)
 	out := conf.Value{Pos: pos}
 	if n := t.MaxN(); n > 0 {
-		items := make([]conf.Value, n)
-		for i := range items {
-			var err error
-			if items[i], err = confValue(pos, t.RawGetInt(i+1)); err != nil {
+		var items []conf.Value
+		for i := range n {
+			item, err := confValue(pos, t.RawGetInt(i+1), left)
+			if err != nil {
 				return out, err
 			}
+			items = append(items, item)
 		}
 		out.V = items
 		return out, nil
@@ -211,7 +222,7 @@ func confTable(pos conf.Pos, t *lua.LTable) (conf.Value, error) {
 		if !ok {
 			return out, fmt.Errorf("has the key %s", describe(key))
 		}
-		value, err := confValue(pos, v)
+		value, err := confValue(pos, v, left)
 		if err != nil {
 			return out, err
 		}

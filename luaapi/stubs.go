@@ -20,6 +20,7 @@ func stubs() string {
 	writeClass(&b, "gw.Metric", "metric", nil, metricMethods)
 	writeFields(&b, "gw.LimitInfo", limitInfoFields)
 	writeFields(&b, "gw.Endpoint", endpointFields)
+	writeFields(&b, "gw.TLS", tlsFields)
 	b.WriteString("\n---@class gw\ngw = {}\n")
 	for _, m := range modules {
 		nested := false
@@ -72,8 +73,6 @@ const handWritten = `
 
 ---@class gw.Cookies
 ---@field [string] string?
-
----@class gw.TLS
 `
 
 func writeClass(b *strings.Builder, class, owner string, fields []field, methods []vm.Func) {
