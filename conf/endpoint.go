@@ -14,7 +14,7 @@ import (
 type Endpoint struct {
 	Pos     Pos
 	URL     string // scheme://host:port, the port always written
-	Scheme  string // "http"
+	Scheme  string // "http" or "https"
 	Address string // host:port to connect to
 	Weight  int    // 0: drained
 }
@@ -94,9 +94,7 @@ func parseEndpoint(text string) (Endpoint, error) {
 	switch {
 	case err != nil || u.Host == "" || u.Opaque != "":
 		return Endpoint{}, fmt.Errorf("%q is no URL of an endpoint: %s", hideUser(text), want)
-	case u.Scheme == "https":
-		return Endpoint{}, fmt.Errorf("%q wants TLS to the endpoint, which is not served: %s", hideUser(text), want)
-	case u.Scheme != "http":
+	case u.Scheme != "http" && u.Scheme != "https":
 		return Endpoint{}, fmt.Errorf("the scheme %q is not served: %s", u.Scheme, want)
 	case u.User != nil:
 		return Endpoint{}, errors.New("a user or password in a URL is not sent: set the Authorization header in a filter")
@@ -108,7 +106,7 @@ func parseEndpoint(text string) (Endpoint, error) {
 		return Endpoint{}, fmt.Errorf("%q names no host and port: %s", shorten(text), want)
 	}
 	if u.Port() == "" {
-		host = net.JoinHostPort(u.Hostname(), "80")
+		host = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	}
 	return Endpoint{URL: u.Scheme + "://" + host, Scheme: u.Scheme, Address: host}, nil
 }

@@ -10,7 +10,8 @@ import (
 // Listener is an address that clients connect to.
 type Listener struct {
 	Pos     Pos
-	Address string // host:port; the port 0 lets the system choose
+	Address string      // host:port; the port 0 lets the system choose
+	TLS     ListenerTLS `key:"tls"`
 }
 
 // Equal tells whether two listeners say the same, wherever they stand.
@@ -20,16 +21,18 @@ const defaultListener = "127.0.0.1:8080"
 
 var listenerSection = section[Listener]{
 	text("address", func(l *Listener) *string { return &l.Address }, listenAddress),
+	sub("tls", listenerTLSSection, func(l *Listener, p Pos) *ListenerTLS { l.TLS.Pos, l.TLS.On = p, true; return &l.TLS }),
 }
 
 // bindListeners reads [[listener]]; none written means the default one.
 func (b *binder) bindListeners(key string, v Value, c *Config) {
 	seen := map[string]Pos{}
 	for i, t := range b.tables(key, v) {
-		l := Listener{Pos: t.Pos}
+		l := Listener{Pos: t.Pos, TLS: ListenerTLS{Client: ClientOff}}
 		path := fmt.Sprintf("%s[%d]", key, i)
 		b.note(path, t.Pos)
 		listenerSection.bind(b, path, t, &l)
+		b.checkListenerTLS(path+".tls", &l.TLS)
 		first, twice := seen[l.Address]
 		switch {
 		case !b.written(path + ".address"):

@@ -64,6 +64,7 @@ func (l *loader) load(o Options) (*Config, error) {
 	b.override(c, o)
 	l.readScripts(b, c)
 	b.complete(c)
+	l.readFiles(b, c)
 	l.finish(b, c)
 	if err := append(l.errs, b.errs...).Err(); err != nil {
 		return nil, err
@@ -94,7 +95,7 @@ func (b *binder) bindAll(top *Table, c *Config) {
 // override applies what was given beside the file.
 func (b *binder) override(c *Config, o Options) {
 	if len(c.Listeners) == 0 {
-		c.Listeners = []Listener{{Pos: Pos{c.File, 1}, Address: defaultListener}}
+		c.Listeners = []Listener{{Pos: Pos{c.File, 1}, Address: defaultListener, TLS: ListenerTLS{Client: ClientOff}}}
 	}
 	for _, given := range []struct {
 		flag, address string

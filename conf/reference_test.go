@@ -31,6 +31,9 @@ func demo(text string) conf.Options {
 	for _, name := range []string{"access_log", "rate_limit", "jwt", "routing"} {
 		files["scripts/"+name+".lua"] = "return {}"
 	}
+	for _, name := range []string{"site.crt", "site.key", "clients.crt", "partner-ca.crt", "client.crt", "client.key"} {
+		files["conf/tls/"+name] = "PEM"
+	}
 	return conf.Options{Files: source.Map(files), Env: noEnv}
 }
 

@@ -19,6 +19,13 @@ const (
 	HostClient   = "client"   // what the client sent
 )
 
+// Values of Upstream.Protocol.
+const (
+	ProtocolH1  = "h1"  // HTTP/1.1
+	ProtocolH2  = "h2"  // HTTP/2 over TLS
+	ProtocolH2C = "h2c" // HTTP/2 without TLS, known beforehand
+)
+
 // Upstream is a service: its endpoints, and how one of them is chosen, reached and judged.
 type Upstream struct {
 	Pos       Pos
@@ -26,10 +33,12 @@ type Upstream struct {
 	Anonymous bool   `key:"-"` // made for a route that names a URL
 	Balance   string // RoundRobin, Random or SmoothWeighted
 	Host      string // HostUpstream, HostClient or a fixed name
+	Protocol  string // ProtocolH1, ProtocolH2 or ProtocolH2C
 	Endpoints []Endpoint
 	Timeouts  Timeouts
 	Pool      Pool
 	Health    Health
+	TLS       UpstreamTLS `key:"tls"`
 }
 
 // Pool bounds the connections to one endpoint.
@@ -54,6 +63,7 @@ func defaultUpstream() Upstream {
 	return Upstream{
 		Balance:  RoundRobin,
 		Host:     HostUpstream,
+		Protocol: ProtocolH1,
 		Timeouts: defaultTimeouts(),
 		Pool:     Pool{Connections: 256, Wait: time.Second},
 		Health:   Health{Failures: 5, Out: 10 * time.Second, Probes: 1},
@@ -64,10 +74,12 @@ var upstreamSection = section[Upstream]{
 	text("name", func(u *Upstream) *string { return &u.Name }, upstreamName),
 	oneOf("balance", func(u *Upstream) *string { return &u.Balance }, RoundRobin, Random, SmoothWeighted),
 	text("host", func(u *Upstream) *string { return &u.Host }, upstreamHost),
+	oneOf("protocol", func(u *Upstream) *string { return &u.Protocol }, ProtocolH1, ProtocolH2, ProtocolH2C),
 	custom("endpoints", (*binder).bindEndpoints),
 	sub("timeouts", timeoutsSection, func(u *Upstream, p Pos) *Timeouts { u.Timeouts.Pos = p; return &u.Timeouts }),
 	sub("pool", poolSection, func(u *Upstream, p Pos) *Pool { u.Pool.Pos = p; return &u.Pool }),
 	sub("health", healthSection, func(u *Upstream, p Pos) *Health { u.Health.Pos = p; return &u.Health }),
+	sub("tls", upstreamTLSSection, func(u *Upstream, p Pos) *UpstreamTLS { u.TLS.Pos = p; return &u.TLS }),
 }
 
 var poolSection = section[Pool]{
@@ -129,6 +141,7 @@ func (b *binder) checkUpstream(path string, u *Upstream) {
 	b.checkTimeouts(path+".timeouts", &u.Timeouts)
 	b.within(path+".pool.wait", &u.Pool.Wait, path+".timeouts.total", u.Timeouts.Total)
 	b.checkWeights(path+".endpoints", u)
+	b.checkUpstreamTLS(path, u)
 }
 
 // checkWeights warns of weights that the balancer does not look at, and of an upstream whose endpoints all are drained.

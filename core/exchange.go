@@ -51,6 +51,7 @@ type Request struct {
 	QuerySet    bool   // a filter set TargetQuery
 
 	RemoteAddr netip.AddrPort // the peer of the connection
+	TLS        *TLSInfo       // of the connection; nil without TLS
 	ClientIP   netip.Addr     // the client, after trusted proxies were heard
 	Expect     bool           // the client waits for 100 before it sends its body
 	HeadSize   int64          // bytes of the request's head on the wire

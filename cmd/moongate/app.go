@@ -188,8 +188,8 @@ func (a *app) run(ctx context.Context) error {
 
 // printAddresses tells where the app listens.
 func (a *app) printAddresses(out io.Writer) {
-	for _, addr := range a.gateway.Addresses() {
-		fmt.Fprintf(out, "serving on http://%s\n", addr)
+	for _, url := range a.gateway.URLs() {
+		fmt.Fprintf(out, "serving on %s\n", url)
 	}
 	fmt.Fprintf(out, "admin on http://%s\n", a.admin.Addr())
 }

@@ -25,6 +25,7 @@ func (g *Gateway) build(c *conf.Config, prev *Generation) (*Generation, error) {
 		gen.Number = prev.Number + 1
 	}
 	var errs conf.Errors
+	gen.buildListeners(prev, &errs)
 	gen.buildUpstreams(prev, &errs)
 	routes := gen.buildRoutes(&errs)
 	if err := errs.Err(); err != nil {
@@ -43,7 +44,7 @@ func (g *Gateway) build(c *conf.Config, prev *Generation) (*Generation, error) {
 	if gen.source = built.Source; built.Commit != nil {
 		gen.commit = built.Commit
 	}
-	gen.warnings = append(slices.Clone(c.Warnings), built.Warnings...)
+	gen.warnings = slices.Concat(c.Warnings, gen.warnings, built.Warnings)
 	gen.buildIdentity(built.Identity)
 	gen.buildPlans(built, routes, g.opts.Metrics)
 	gen.adoptUpgrades(prev)
@@ -233,6 +234,7 @@ func (g *Generation) routeErrors(err error, errs *conf.Errors) {
 }
 
 func (g *Generation) buildIdentity(filters []string) {
+	g.forbidden = g.isIdentity
 	for _, name := range append(slices.Clone(g.config.HTTP.IdentityHeaders), filters...) {
 		if n := newIdentityName(name); !slices.Contains(g.identity, n) && len(name) < 64 {
 			g.identity = append(g.identity, n)

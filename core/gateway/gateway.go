@@ -8,7 +8,7 @@ package gateway
 
 import (
 	"log/slog"
-	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -64,9 +64,9 @@ type Gateway struct {
 	serving  sync.WaitGroup
 	rested   int64 // of the server, when memory was last given back; Run's own
 
-	reloading sync.Mutex              // held by the reload under way
-	listeners map[string]net.Listener // by configured address
-	running   bool                    // listeners are being served
+	reloading sync.Mutex                  // held by the reload under way
+	listeners map[string]*server.Listener // by configured address
+	running   bool                        // listeners are being served
 }
 
 // Generation is the generation that serves new requests.
@@ -74,12 +74,27 @@ func (g *Gateway) Generation() *Generation { return g.current.Load() }
 
 // Addresses are what the gateway listens on, in the order of the configuration.
 func (g *Gateway) Addresses() []string {
+	var list []string
+	for _, u := range g.URLs() {
+		_, address, _ := strings.Cut(u, "://")
+		list = append(list, address)
+	}
+	return list
+}
+
+// URLs are the addresses with their schemes.
+func (g *Gateway) URLs() []string {
 	g.reloading.Lock()
 	defer g.reloading.Unlock()
 	var list []string
-	for _, l := range g.current.Load().config.Listeners {
+	gen := g.current.Load()
+	for _, l := range gen.config.Listeners {
+		scheme := "http://"
+		if gen.tls[l.Address] != nil {
+			scheme = "https://"
+		}
 		if open := g.listeners[l.Address]; open != nil {
-			list = append(list, open.Addr().String())
+			list = append(list, scheme+open.Addr().String())
 		}
 	}
 	return list

@@ -8,6 +8,7 @@ import (
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/core/route"
+	"github.com/moongate/moongate/core/server"
 	"github.com/moongate/moongate/core/upstream"
 	"github.com/moongate/moongate/metrics"
 )
@@ -21,10 +22,12 @@ type Generation struct {
 	warnings  conf.Errors
 	table     *route.Table
 	upstreams map[string]*upstream.Upstream
-	names     []string // of upstreams, sorted
-	plans     []plan   // by Route.ID; 0 is no route
+	tls       map[string]*server.TLS // by listener address; nil: without
+	names     []string               // of upstreams, sorted
+	plans     []plan                 // by Route.ID; 0 is no route
 	identity  []identityName
-	lengths   uint64 // bit n: some identity name has n bytes
+	lengths   uint64                 // bit n: some identity name has n bytes
+	forbidden func(name []byte) bool // isIdentity, bound once
 	trusted   []netip.Prefix
 	policy    core.PathPolicy // where no route says otherwise
 	commit    func()

@@ -17,11 +17,11 @@ import (
 
 // New builds the first generation of c and listens. Nothing is accepted before Run.
 func New(o Options, c *conf.Config) (*Gateway, error) {
-	g := &Gateway{opts: o, listeners: map[string]net.Listener{}}
+	g := &Gateway{opts: o, listeners: map[string]*server.Listener{}}
 	g.server = server.New(g, serverSettings(c), o.Log)
 	gen, err := g.build(c, nil)
 	if err == nil {
-		var fresh map[string]net.Listener
+		var fresh map[string]*server.Listener
 		if fresh, err = g.listen(c); err == nil {
 			g.swap(gen, fresh)
 			return g, nil
@@ -165,14 +165,14 @@ func Check(o Options, c *conf.Config) (*Generation, error) {
 }
 
 // listen opens the addresses of c that are not open yet.
-func (g *Gateway) listen(c *conf.Config) (map[string]net.Listener, error) {
-	fresh := map[string]net.Listener{}
+func (g *Gateway) listen(c *conf.Config) (map[string]*server.Listener, error) {
+	fresh := map[string]*server.Listener{}
 	var errs conf.Errors
 	for _, l := range c.Listeners {
 		if g.listeners[l.Address] != nil || fresh[l.Address] != nil {
 			continue
 		}
-		open, err := net.Listen("tcp", l.Address)
+		open, err := server.Listen(l.Address)
 		if err != nil {
 			errs.Add(l.Pos, "listener.address", "cannot listen on %s: %s", l.Address, cause(err))
 			continue
@@ -193,14 +193,14 @@ func cause(err error) error {
 	return err
 }
 
-func closeAll(list map[string]net.Listener) {
+func closeAll(list map[string]*server.Listener) {
 	for _, l := range list {
 		_ = l.Close()
 	}
 }
 
 // swap makes a generation the one that serves, and lets go of what it does not need.
-func (g *Gateway) swap(gen *Generation, fresh map[string]net.Listener) {
+func (g *Gateway) swap(gen *Generation, fresh map[string]*server.Listener) {
 	old := g.current.Load()
 	for _, u := range gen.upstreams {
 		u.Commit()
@@ -218,7 +218,7 @@ func (g *Gateway) swap(gen *Generation, fresh map[string]net.Listener) {
 	}
 }
 
-func (g *Gateway) changeListeners(gen *Generation, fresh map[string]net.Listener) {
+func (g *Gateway) changeListeners(gen *Generation, fresh map[string]*server.Listener) {
 	wanted := map[string]bool{}
 	for _, l := range gen.config.Listeners {
 		wanted[l.Address] = true
@@ -231,12 +231,17 @@ func (g *Gateway) changeListeners(gen *Generation, fresh map[string]net.Listener
 	}
 	for address, l := range fresh {
 		g.listeners[address] = l
+	}
+	for address, l := range g.listeners {
+		l.Secure(gen.tls[address])
+	}
+	for _, l := range fresh {
 		if g.running {
 			g.serve(l)
 		}
 	}
 }
 
-func (g *Gateway) serve(l net.Listener) {
+func (g *Gateway) serve(l *server.Listener) {
 	g.serving.Go(func() { _ = g.server.Serve(l) })
 }

@@ -85,7 +85,7 @@ func (c *client) bodyInTheWay() bool {
 
 // reset makes the end of the connection an abnormal one, for bodies that have no other way to show that they were cut.
 func (c *client) reset() {
-	if tcp, ok := c.conn.NetConn().(*net.TCPConn); ok {
+	if tcp, ok := plain(c.conn.NetConn()).(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}
 }
@@ -103,7 +103,7 @@ func (c *client) appendHead(out []byte, bodyless, chunked bool) []byte {
 		case f.Kind.Hop():
 			continue
 		case f.Kind == core.KindContentLength:
-			if !bodyless || w.Status < 200 || w.Status == 204 {
+			if !bodyless || w.Status < 200 || w.Status == 204 || w.Body.Changed() {
 				continue
 			}
 		case f.Kind == core.KindDate:
@@ -117,7 +117,7 @@ func (c *client) appendHead(out []byte, bodyless, chunked bool) []byte {
 	switch {
 	case chunked:
 		out = http1.AppendChunked(out)
-	case !bodyless && w.Body.Length() >= 0:
+	case !bodyless && w.Body.Length() >= 0, core.BodyAllowed(w.Status) && w.Body.Changed(): // HEAD is told what GET would be
 		out = http1.AppendLength(out, w.Body.Length())
 	}
 	switch {

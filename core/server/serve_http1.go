@@ -19,17 +19,22 @@ type client struct {
 	srv    *Server
 	conn   *http1.Conn
 	remote netip.AddrPort
-	slot   int // place in the server's list, guarded by Server.mu
+	scheme string
+	tls    *secured // nil without TLS
+	early  []byte   // begins HTTP/2: what was read of it, for its own leg
+	slot   int      // place in the server's list, guarded by Server.mu
 
 	x         *core.Exchange
 	body      http1.BodyReader
 	onRead    func() error // bodyWanted, bound once
 	close     bool         // no request follows on this connection
 	broken    bool         // the answer could not be brought to its end
+	refused   bool         // what came was no request; who knows what follows it
 	continued bool
 
 	mu       sync.Mutex   // guards live and switched against the watcher
 	live     bool         // x is being served
+	busy     bool         // a request has come, and its answer may still be on the way
 	switched bool         // the connection belongs to a tunnel, which hears itself when the client leaves
 	began    atomic.Int64 // when, as core.Instant; 0 while idle
 	armed    int64        // the began that the watcher has armed for; the sweeper's own
@@ -40,12 +45,8 @@ type client struct {
 const keepBuffers = 1500 * time.Millisecond
 
 func newClient(s *Server, nc net.Conn) *client {
-	c := &client{srv: s, conn: http1.NewConn(nc)}
+	c := &client{srv: s, conn: http1.NewConn(nc), remote: remoteOf(nc), scheme: "http"}
 	c.onRead = c.bodyWanted
-	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
-		c.remote = a.AddrPort()
-		c.remote = netip.AddrPortFrom(c.remote.Addr().Unmap(), c.remote.Port())
-	}
 	return c
 }
 
@@ -54,17 +55,25 @@ func (c *client) run() {
 	defer c.shut()
 	defer func() {
 		if p := recover(); p != nil {
-			c.broken = true
+			if c.broken = true; c.live {
+				c.end()
+			}
 			c.srv.log.Error("connection ended by a fault of the gateway", "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
 	for !c.close && c.await() {
 		c.serveOne()
 	}
+	if c.early != nil {
+		c.srv.serveHTTP2(c.conn.NetConn(), nil, c.early)
+	}
 }
 
 // await waits for the next request. It tells false when there will be none.
 func (c *client) await() bool {
+	c.mu.Lock()
+	c.busy = false
+	c.mu.Unlock()
 	if c.conn.Buffered() > 0 {
 		return true
 	}
@@ -92,13 +101,16 @@ func (c *client) serveOne() {
 	}
 	c.begin()
 	if fault != nil {
-		c.close = true
+		c.close, c.refused = true, true
 		c.srv.handler.Refuse(c.x, c, fault)
 	} else {
 		c.srv.handler.Serve(c.x, c)
 	}
+	if !c.x.Response.Started { // no answer: the next one would be taken for it
+		c.broken = true
+	}
 	c.end()
-	c.settleBody(fault != nil)
+	c.settleBody()
 	c.release()
 }
 
@@ -110,13 +122,25 @@ func (c *client) readHead(set *Settings) *core.Error {
 	c.conn.ReadWithin(core.Now(), set.HeadTimeout)
 	head, err := c.conn.ReadRequestHead(set.Head)
 	x.Times.Start = core.Now()
-	x.Request.RemoteAddr, x.Request.Scheme = c.remote, "http"
+	x.Request.RemoteAddr, x.Request.Scheme = c.remote, c.scheme
+	if c.tls != nil {
+		x.Request.TLS = c.tls.info
+	}
 	if err != nil {
+		if errors.Is(err, http1.ErrTimeout) && c.conn.Buffered() == 0 {
+			return errGone // empty lines and then nothing: an idle connection
+		}
 		return headFault(err)
 	}
 	f, err := http1.ParseRequest(head, &x.Request)
 	if err != nil {
+		if c.begins2(head) {
+			return errGone
+		}
 		return headFault(err)
+	}
+	if c.tls != nil && c.tls.misdirected(x.Request.Host) {
+		return errMisdirected
 	}
 	c.close = f.Close || c.srv.draining.Load()
 	x.Request.Upgrade = f.Upgrade && x.Request.Proto == core.HTTP11
@@ -144,7 +168,7 @@ func headFault(err error) *core.Error {
 func (c *client) begin() {
 	c.srv.inFlight.Add(1)
 	c.mu.Lock()
-	c.live = true
+	c.live, c.busy = true, true
 	c.mu.Unlock()
 	c.began.Store(int64(c.x.Times.Start))
 }
@@ -166,9 +190,15 @@ func (c *client) left() {
 	c.mu.Unlock()
 }
 
+// cut ends the connection and what an upstream does for it.
+func (c *client) cut() {
+	c.left()
+	c.conn.Cut()
+}
+
 func (c *client) cutIdle() {
 	c.mu.Lock()
-	if !c.live {
+	if !c.busy {
 		c.conn.Cut()
 	}
 	c.mu.Unlock()
@@ -178,8 +208,8 @@ func (c *client) cutIdle() {
 const drainLimit = 64 << 10
 
 // settleBody makes sure that the next request is read from behind this one's body, or that there is no next.
-func (c *client) settleBody(refused bool) {
-	if c.broken || refused || c.close || c.body.Ended() || c.body.Source() == nil {
+func (c *client) settleBody() {
+	if c.broken || c.refused || c.close || c.body.Ended() || c.body.Source() == nil {
 		c.close = c.close || c.broken
 		return
 	}
@@ -201,13 +231,20 @@ func (c *client) release() {
 	exchanges.Put(x)
 }
 
+// lingerFor is how long bytes are read that a client sends though its last request was answered.
+const lingerFor = 2 * time.Second
+
 // shut closes the connection. Bytes that the client is still sending would make the system throw away what the client has not read
 // yet, so they are read for a while (RFC 9112 section 9.6).
 func (c *client) shut() {
-	if !c.broken && (c.conn.Buffered() > 0 || !c.body.Ended() && c.body.Source() != nil) {
+	if c.early != nil {
+		c.conn.Rest()
+		return
+	}
+	if !c.broken && (c.refused || c.conn.Buffered() > 0 || !c.body.Ended() && c.body.Source() != nil) {
 		if half, ok := c.conn.NetConn().(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
-			_ = c.conn.NetConn().SetReadDeadline(time.Now().Add(time.Second))
-			_, _ = io.CopyN(io.Discard, c.conn.NetConn(), 4*drainLimit)
+			_ = c.conn.NetConn().SetReadDeadline(time.Now().Add(lingerFor))
+			_, _ = io.Copy(io.Discard, c.conn.NetConn())
 		}
 	}
 	c.conn.Close()

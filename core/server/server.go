@@ -36,16 +36,25 @@ type Settings struct {
 
 // Server serves clients. Make one with New.
 type Server struct {
-	handler  Handler
-	log      *slog.Logger
-	settings atomic.Pointer[Settings]
-	draining atomic.Bool
-	inFlight atomic.Int64
-	rested   atomic.Int64
-	watcher  *watcher
+	handler      Handler
+	log          *slog.Logger
+	settings     atomic.Pointer[Settings]
+	draining     atomic.Bool
+	inFlight     atomic.Int64
+	rested       atomic.Int64
+	connections2 atomic.Int64 // of HTTP/2
+	inFlight2    atomic.Int64 // requests over it
+	watcher      *watcher
+
+	welcoming       context.Context // of handshakes
+	dismiss         context.CancelFunc
+	handshakes      atomic.Int64
+	handshakeFaults atomic.Int64
 
 	mu        sync.Mutex
 	clients   []*client
+	http2     *http2Leg   // for new connections
+	leaving   []*http2Leg // those before it that still have connections
 	listeners map[net.Listener]struct{}
 	running   sync.WaitGroup
 }
@@ -54,12 +63,18 @@ type Server struct {
 func New(h Handler, set Settings, log *slog.Logger) *Server {
 	s := &Server{handler: h, log: log, listeners: map[net.Listener]struct{}{}}
 	s.settings.Store(&set)
+	s.welcoming, s.dismiss = context.WithCancel(context.Background())
+	s.http2 = newHTTP2(s, set)
 	s.watcher = newWatcher(s)
 	return s
 }
 
 // Apply changes the limits for requests that begin from now on.
-func (s *Server) Apply(set Settings) { s.settings.Store(&set) }
+func (s *Server) Apply(set Settings) {
+	if old := s.settings.Swap(&set); *old != set {
+		s.renewHTTP2(set)
+	}
+}
 
 // InFlight is the number of requests being worked on.
 func (s *Server) InFlight() int { return int(s.inFlight.Load()) }
@@ -71,20 +86,21 @@ func (s *Server) Rested() int64 { return s.rested.Load() }
 func (s *Server) Connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.clients)
+	return len(s.clients) + int(s.connections2.Load())
 }
 
 // Serve accepts connections from l until Shutdown or until l is closed, which is no error.
-func (s *Server) Serve(l net.Listener) error {
-	s.mu.Lock()
-	s.listeners[l] = struct{}{}
-	s.mu.Unlock()
+func (s *Server) Serve(l *Listener) error {
+	if !s.enlist(l) {
+		return l.Close()
+	}
+	defer s.delist(l)
 	for wait := time.Duration(0); ; {
 		nc, err := l.Accept()
 		switch {
 		case err == nil:
 			wait = 0
-			s.start(nc)
+			s.start(nc, l.tls.Load())
 		case errors.Is(err, net.ErrClosed):
 			return nil
 		default: // out of descriptors, most likely: what is open goes on
@@ -96,24 +112,46 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 }
 
+// enlist makes Shutdown close l and wait for its Serve. It tells false when Shutdown has begun.
+func (s *Server) enlist(l net.Listener) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining.Load() {
+		return false
+	}
+	s.listeners[l] = struct{}{}
+	s.running.Add(1)
+	return true
+}
+
+func (s *Server) delist(l net.Listener) {
+	s.mu.Lock()
+	delete(s.listeners, l)
+	s.mu.Unlock()
+	s.running.Done()
+}
+
 // grace is how long an idle connection may still bring a request after the server began to drain.
 const grace = 500 * time.Millisecond
 
 // Shutdown stops accepting, lets requests in flight end, and closes what is idle. When ctx ends first, everything is cut and its error
 // returned.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.draining.Store(true)
 	s.mu.Lock()
+	s.draining.Store(true)
 	for l := range s.listeners {
 		_ = l.Close()
 	}
 	s.mu.Unlock()
 	ended := make(chan struct{})
+	drained := s.drainHTTP2(ctx)
 	go func() {
 		s.running.Wait()
+		<-drained
 		close(ended)
 	}()
 	defer s.watcher.close()
+	defer s.dismiss()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for began := core.Now(); ; {
@@ -121,25 +159,17 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		case <-ended:
 			return nil
 		case <-ctx.Done():
+			s.dismiss()
 			s.each(func(c *client) { c.conn.Cut() })
 			<-ended
 			return ctx.Err()
 		case <-tick.C:
 			if core.Now().Sub(began) > grace {
+				s.dismiss()
 				s.each((*client).cutIdle)
 			}
 		}
 	}
-}
-
-func (s *Server) start(nc net.Conn) {
-	c := newClient(s, nc)
-	s.mu.Lock()
-	c.slot = len(s.clients)
-	s.clients = append(s.clients, c)
-	s.mu.Unlock()
-	s.running.Add(1)
-	go c.run()
 }
 
 func (s *Server) forget(c *client) {

@@ -43,12 +43,8 @@ func newWatcher(s *Server) *watcher {
 const rdhup = uint32(0x2000 | 1<<30)
 
 func (w *watcher) arm(c *client) {
-	raw, ok := c.conn.NetConn().(syscall.Conn)
-	if !ok {
-		return
-	}
-	rc, err := raw.SyscallConn()
-	if err != nil {
+	rc := descriptor(c.conn.NetConn())
+	if rc == nil {
 		return
 	}
 	w.mu.Lock()

@@ -24,12 +24,8 @@ func newWatcher(s *Server) *watcher {
 
 func (w *watcher) arm(c *client) {
 	c.armed = 0 // look again at the next sweep
-	raw, ok := c.conn.NetConn().(syscall.Conn)
-	if !ok {
-		return
-	}
-	rc, err := raw.SyscallConn()
-	if err != nil {
+	rc := descriptor(c.conn.NetConn())
+	if rc == nil {
 		return
 	}
 	gone := false

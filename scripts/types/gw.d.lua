@@ -25,8 +25,6 @@
 ---@class gw.Cookies
 ---@field [string] string?
 
----@class gw.TLS
-
 ---@class gw.Request
 ---@field method string Method in capitals, such as `GET`. Assigning one changes what goes upstream.
 ---@field path string Path without query as the route table saw it: encoded unreserved characters are decoded, `%2F` stays. Assigning one changes what goes upstream and never matches again.
@@ -174,6 +172,14 @@ function metric:observe(seconds, ...) end
 ---@field url string such as `http://10.0.0.1:8080`
 ---@field address string host and port
 ---@field weight integer
+
+---@class gw.TLS
+---@field version string such as `TLS 1.3`
+---@field cipher string name of the cipher suite
+---@field server_name string? that the client asked for (SNI)
+---@field subject string? distinguished name of the client's certificate; nil without one
+---@field sans string[] names, e-mail addresses, IP addresses and URIs of the client's certificate
+---@field fingerprint string? SHA-256 of the client's certificate in hexadecimal digits
 
 ---@class gw
 gw = {}

@@ -1,0 +1,68 @@
+package gateway
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/moongate/moongate/conf"
+	"github.com/moongate/moongate/core/server"
+)
+
+// buildListeners prepares the handshakes of the listeners that speak TLS. What has not changed is prev's, with its sessions.
+func (g *Generation) buildListeners(prev *Generation, errs *conf.Errors) {
+	g.tls = map[string]*server.TLS{}
+	for i := range g.config.Listeners {
+		l := &g.config.Listeners[i]
+		if !l.TLS.On {
+			continue
+		}
+		if prev != nil && prev.secures(l) {
+			g.tls[l.Address] = prev.tls[l.Address]
+			continue
+		}
+		g.tls[l.Address] = g.newTLS(fmt.Sprintf("listener[%d].tls", i), &l.TLS, errs)
+	}
+}
+
+// secures tells whether this generation already speaks TLS as l wants it.
+func (g *Generation) secures(l *conf.Listener) bool {
+	for i := range g.config.Listeners {
+		if own := &g.config.Listeners[i]; own.Address == l.Address {
+			return own.TLS.On && own.TLS.Equal(l.TLS)
+		}
+	}
+	return false
+}
+
+func (g *Generation) newTLS(key string, t *conf.ListenerTLS, errs *conf.Errors) *server.TLS {
+	o := server.TLSOptions{Required: t.Client == conf.ClientRequired}
+	for i, c := range t.Certificates {
+		cert, err := server.ParseCertificate([]byte(c.Cert.Text), []byte(c.Key.Text))
+		if err != nil {
+			errs.Add(c.Cert.Pos, fmt.Sprintf("%s.certificates[%d]", key, i), "%s with %s: %s", c.Cert.Path, c.Key.Path, err)
+			continue
+		}
+		if !cert.Valid(time.Now()) {
+			g.warnings.Add(c.Cert.Pos, fmt.Sprintf("%s.certificates[%d].cert", key, i), "%s is not valid today: clients will refuse it", c.Cert.Path)
+		}
+		o.Certificates = append(o.Certificates, cert)
+	}
+	if len(t.SelfSigned) > 0 {
+		cert, err := server.SelfSigned(t.SelfSigned)
+		if err != nil {
+			errs.Add(t.Pos, key+".self_signed", "%s", err)
+		} else {
+			o.Certificates = append(o.Certificates, cert)
+		}
+	}
+	if t.ClientCA.Path != "" {
+		var err error
+		if o.Clients, err = server.ParseAuthorities([]byte(t.ClientCA.Text)); err != nil {
+			errs.Add(t.ClientCA.Pos, key+".client_ca", "%s %s", t.ClientCA.Path, err)
+		}
+	}
+	if len(o.Certificates) == 0 {
+		return nil
+	}
+	return server.NewTLS(o)
+}

@@ -1,0 +1,151 @@
+package server
+
+import (
+	"errors"
+	"time"
+
+	"github.com/moongate/moongate/core"
+)
+
+// guard watches the frames that a client sends (RFC 9113 section 10.5). Frames that move no request forward cost credit, which requests,
+// bodies and time bring back; who has none left is kept no longer. It reads frame heads alone.
+type guard struct {
+	preface int     // bytes of the preface that are still to come
+	head    [9]byte // of the frame under way
+	have    int     // bytes of head
+	left    int     // bytes of its payload
+
+	block  bool // a header block has begun and not ended
+	frames int  // in this block
+	credit int
+	since  core.Instant // of the last refill
+	resets int          // in the minute under way
+	minute core.Instant // when it began
+}
+
+const (
+	prefaceSize = 24
+
+	maxCredit    = 1000 // and what a connection begins with
+	creditASec   = 20
+	creditGained = 10 // by a request or a piece of a body
+	settingsCost = 20 // they are rare, and each is answered
+
+	maxResets      = 200 // a minute
+	maxBlockFrames = 64  // HEADERS with its CONTINUATIONs
+)
+
+// Frame types and flags of RFC 9113 section 6.
+const (
+	frameData = iota
+	frameHeaders
+	framePriority
+	frameReset
+	frameSettings
+	framePush
+	framePing
+	frameGoAway
+	frameWindowUpdate
+	frameContinuation
+
+	flagEndStream  = 0x1
+	flagEndHeaders = 0x4
+)
+
+var (
+	errFlood      = errors.New("too many frames that ask for nothing")
+	errResets     = errors.New("too many streams reset within a minute")
+	errManyFrames = errors.New("header block in too many frames")
+)
+
+func (g *guard) begin(now core.Instant) {
+	g.preface, g.credit, g.since, g.minute = prefaceSize, maxCredit, now, now
+}
+
+// inBlock tells whether a header block has begun and not ended.
+func (g *guard) inBlock() bool { return g.block || g.have > 0 && g.have < len(g.head) }
+
+// see takes the next bytes of the connection.
+func (g *guard) see(b []byte) error {
+	if g.preface > 0 {
+		n := min(g.preface, len(b))
+		g.preface -= n
+		b = b[n:]
+	}
+	for len(b) > 0 {
+		if g.have < len(g.head) {
+			n := copy(g.head[g.have:], b)
+			g.have += n
+			if b = b[n:]; g.have < len(g.head) {
+				return nil
+			}
+			g.left = int(g.head[0])<<16 | int(g.head[1])<<8 | int(g.head[2])
+			if err := g.judge(g.head[3], g.head[4], g.left); err != nil {
+				return err
+			}
+		}
+		n := min(g.left, len(b))
+		g.left -= n
+		b = b[n:]
+		if g.left == 0 {
+			g.have = 0
+		}
+	}
+	return nil
+}
+
+func (g *guard) judge(kind, flags byte, size int) error {
+	switch kind {
+	case frameHeaders:
+		g.frames, g.block = 1, flags&flagEndHeaders == 0
+		g.gain(creditGained)
+		return nil
+	case frameContinuation:
+		if g.frames++; g.frames > maxBlockFrames {
+			return errManyFrames
+		}
+		g.block = g.block && flags&flagEndHeaders == 0
+		return g.spend(1)
+	case frameData:
+		if size > 0 {
+			g.gain(creditGained)
+			return nil
+		}
+		if flags&flagEndStream != 0 {
+			return nil
+		}
+		return g.spend(1)
+	case frameReset:
+		return g.reset()
+	case frameWindowUpdate:
+		return nil
+	case frameSettings:
+		return g.spend(settingsCost)
+	}
+	return g.spend(1)
+}
+
+func (g *guard) gain(n int) { g.credit = min(g.credit+n, maxCredit) }
+
+func (g *guard) spend(n int) error {
+	if g.credit -= n; g.credit > 0 {
+		return nil
+	}
+	now := core.Now()
+	g.gain(int(now.Sub(g.since).Seconds() * creditASec))
+	if g.since = now; g.credit > 0 {
+		return nil
+	}
+	return errFlood
+}
+
+func (g *guard) reset() error {
+	if g.resets++; g.resets <= maxResets {
+		return nil
+	}
+	if now := core.Now(); now.Sub(g.minute) >= time.Minute {
+		g.minute, g.resets = now, 1
+		return nil
+	}
+	return errResets
+}

@@ -1,0 +1,109 @@
+package server
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"syscall"
+)
+
+// Listener is an address that clients connect to. Connections that it accepted are served as it was set when they came.
+type Listener struct {
+	net.Listener
+	tls atomic.Pointer[TLS]
+}
+
+// Listen opens an address, host:port, for connections without TLS.
+func Listen(address string) (*Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return &Listener{Listener: l}, nil
+}
+
+// Secure makes connections from now on begin with a handshake by t; nil: without TLS. It may be called at any time.
+func (l *Listener) Secure(t *TLS) { l.tls.Store(t) }
+
+// start serves a new connection in a goroutine of its own.
+func (s *Server) start(nc net.Conn, t *TLS) {
+	s.running.Add(1)
+	if t != nil {
+		go s.welcome(nc, t)
+		return
+	}
+	go s.enter(newClient(s, nc)).run()
+}
+
+// enter puts a client on the list.
+func (s *Server) enter(c *client) *client {
+	s.mu.Lock()
+	c.slot = len(s.clients)
+	s.clients = append(s.clients, c)
+	s.mu.Unlock()
+	return c
+}
+
+// welcome shakes hands with a client and serves it by the protocol that it chose.
+func (s *Server) welcome(nc net.Conn, t *TLS) {
+	ctx, cancel := context.WithTimeout(s.welcoming, s.settings.Load().HeadTimeout)
+	secure, err := t.shake(ctx, nc)
+	cancel()
+	s.handshakes.Add(1)
+	if err != nil {
+		s.handshakeFaults.Add(1)
+		s.log.Debug("no TLS handshake", "client", nc.RemoteAddr().String(), "error", err)
+		_ = nc.Close()
+		s.running.Done()
+		return
+	}
+	if state := secure.ConnectionState(); state.NegotiatedProtocol == "h2" {
+		if strongEnough(state) {
+			s.serveHTTP2(secure, secure, nil)
+		} else {
+			_ = nc.Close()
+		}
+		s.running.Done()
+		return
+	}
+	c := newClient(s, secure)
+	c.tls, c.scheme = secure, "https"
+	s.enter(c).run()
+}
+
+// Handshakes counts those that were begun and ended, one way or the other, and those of them that failed.
+func (s *Server) Handshakes() (ended, failed int64) {
+	return s.handshakes.Load(), s.handshakeFaults.Load()
+}
+
+// descriptor finds the socket below whatever a connection is wrapped in; nil when there is none.
+func descriptor(nc net.Conn) syscall.RawConn {
+	raw, ok := plain(nc).(syscall.Conn)
+	if !ok {
+		return nil
+	}
+	rc, err := raw.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return rc
+}
+
+// plain is the connection below TLS.
+func plain(nc net.Conn) net.Conn {
+	if s, ok := nc.(*secured); ok {
+		return s.Below()
+	}
+	return nc
+}
+
+// remoteOf is the peer's address, IPv4 as such.
+func remoteOf(nc net.Conn) netip.AddrPort {
+	a, ok := nc.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	remote := a.AddrPort()
+	return netip.AddrPortFrom(remote.Addr().Unmap(), remote.Port())
+}
