@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/moongate/moongate/luaapi/vm"
 )
 
 const (
@@ -16,16 +18,16 @@ const (
 // jsonReader reads one JSON text (RFC 8259) into Lua values. Of two members with the same name the last one counts, as with
 // most upstreams. It reads strictly: what it accepts every other reader accepts with the same meaning.
 type jsonReader struct {
-	in    []byte
-	pos   int
-	buf   []byte // the last string that had escapes
-	table func(acap, hcap int) *lua.LTable
-	err   string // what is wrong at pos
+	in  []byte
+	pos int
+	buf []byte // the last string that had escapes
+	vm  *vm.VM // counts a step for each value
+	err string // what is wrong at pos
 }
 
 // decodeJSON reads a whole text. The error names the byte where it is wrong.
 func decodeJSON(L *lua.LState, in []byte) (lua.LValue, error) {
-	r := jsonReader{in: in, table: L.CreateTable}
+	r := jsonReader{in: in, vm: vm.From(L)}
 	v := r.value(0)
 	return r.finish(v)
 }
@@ -116,7 +118,7 @@ func (r *jsonReader) word(w string) bool {
 }
 
 func (r *jsonReader) object(depth int) lua.LValue {
-	t := r.table(0, 8)
+	t := newTable()
 	r.members(depth, func(name []byte) {
 		key := string(name)
 		if v := r.value(depth); r.err == "" {
@@ -138,6 +140,7 @@ func (r *jsonReader) members(depth int, member func(name []byte)) {
 		return
 	}
 	for r.err == "" {
+		r.vm.Charge(1)
 		if r.peek() != '"' {
 			r.fail("a member's name was expected")
 			return
@@ -172,7 +175,7 @@ func (r *jsonReader) more(closing byte) bool {
 }
 
 func (r *jsonReader) array(depth int) lua.LValue {
-	t := r.table(0, 0)
+	t := &lua.LTable{Metatable: lua.LNil}
 	t.Metatable = jsonArray
 	r.items(depth, func(i int) {
 		if i >= maxItems {
@@ -198,6 +201,7 @@ func (r *jsonReader) items(depth int, item func(i int)) {
 		return
 	}
 	for i := 0; r.err == ""; i++ {
+		r.vm.Charge(1)
 		if item(i); r.err != "" || !r.more(']') {
 			return
 		}

@@ -5,12 +5,14 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/moongate/moongate/luaapi/vm"
 )
 
 // getJSON reads the one value that a path of names and indexes leads to, without making tables for the rest; nil when the path
 // leads nowhere. The whole text is checked, and of two members with the same name the last one counts, as when decoding.
 func getJSON(L *lua.LState, in []byte, path []string) (lua.LValue, error) {
-	r := jsonReader{in: in, table: L.CreateTable}
+	r := jsonReader{in: in, vm: vm.From(L)}
 	v := r.find(path, 0)
 	return r.finish(v)
 }

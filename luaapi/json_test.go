@@ -16,6 +16,9 @@ const echo = `local doc, err = req:json()
 	if type(doc) == "table" and req.headers["X-Add"] then doc.x = 1 end
 	req:set_body(gw.json.encode(doc))`
 
+// patient lets a slow machine finish.
+const patient = "[scripts]\nbudget = \"10s\"\n"
+
 func recode(t testing.TB, b *luatest.Bench, text string, headers [][2]string) (body, fault string) {
 	t.Helper()
 	b.Upstream = func(f luatest.Forwarded) luatest.Answer { body = f.Body; return luatest.Answer{Status: 200} }
@@ -27,7 +30,7 @@ func recode(t testing.TB, b *luatest.Bench, text string, headers [][2]string) (b
 }
 
 func TestJSONKeepsShapesAndDigits(t *testing.T) {
-	b := bench(t, "", onRequest(echo))
+	b := bench(t, patient, onRequest(echo))
 	for text, want := range map[string]string{
 		`{"items":[],"props":{},"list":[1,null,3],"n":null}`: `{"items":[],"props":{},"list":[1,null,3],"n":null,"x":1}`,
 		`{"id":9007199254740993,"big":12345678901234567890}`: `{"id":9007199254740993,"big":12345678901234567890,"x":1}`,
@@ -50,7 +53,7 @@ var tiny = func() string {
 }()
 
 func TestWhatIsNoJSONIsToldWithItsPlace(t *testing.T) {
-	b := bench(t, "", onRequest(echo))
+	b := bench(t, patient, onRequest(echo))
 	for _, text := range []string{"", "{", "[1,]", `{"a"}`, `{"a":1,}`, `{a:1}`, `"\x"`, `"\ud800"`, `"\ud800\u0041"`, "\"a\x01\"", "\"\xff\"", "01", "1.", "-", "1e", "+1",
 		"nul", "[1] x", "NaN", "'a'", strings.Repeat("[", 101) + strings.Repeat("]", 101), "[" + strings.Repeat("1,", 65535) + "1]"} {
 		if _, fault := recode(t, b, text, nil); !strings.HasPrefix(fault, "not JSON: ") || !strings.Contains(fault, " at byte ") {
@@ -91,7 +94,7 @@ func FuzzJSON(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,2.5,"x",null,true,{}]}`, `"\ud83d\ude00"`, `[[],{}]`, `-0`, `1e5`, "{\"a\":\"\xff\"}", `[1,]`, `{"a":1,"a":2}`} {
 		f.Add(seed)
 	}
-	b := bench(f, "", onRequest(echo))
+	b := bench(f, patient, onRequest(echo))
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 1<<16 || text == "" {
 			return
