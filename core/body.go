@@ -13,8 +13,9 @@ var ErrBodyTooLarge = errors.New("body too large")
 type Body struct {
 	// Max is the largest number of bytes that may be read from the source; 0 means no limit.
 	Max int64
-	// Trailer holds the trailer fields once the source has ended.
-	Trailer Header
+	// Trailer holds the trailer fields once the source has ended, but for those whose names Forbidden, unless nil, refuses.
+	Trailer   Header
+	Forbidden func(name []byte) bool
 
 	src     io.Reader
 	length  int64  // announced length of the source, -1 unknown
@@ -160,6 +161,9 @@ func (b *Body) count(n int, err error) error {
 	b.taken += int64(n)
 	if b.Max > 0 && b.taken > b.Max {
 		err = ErrBodyTooLarge
+	}
+	if err == io.EOF && b.Forbidden != nil {
+		b.Trailer.DelFunc(func(f *Field) bool { return b.Forbidden(f.Name) })
 	}
 	b.err = err
 	return err

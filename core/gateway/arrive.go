@@ -16,6 +16,9 @@ func (g *Generation) arrive(x *core.Exchange) {
 		h.DropNominated()
 	}
 	g.dropIdentity(h)
+	if x.Request.Body.Length() < 0 {
+		x.Request.Body.Forbidden = g.forbidden
+	}
 	g.hearProxies(x)
 	identify(x)
 }

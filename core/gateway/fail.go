@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -41,16 +42,20 @@ func answer(x *core.Exchange, source core.Source, status int, message string) {
 	w.Body.Replace(append(body, `"}`...))
 }
 
-// apply fills the response with a filter's reply.
-func apply(x *core.Exchange, r *core.Reply) {
+// apply fills the response with a filter's reply. One that is no answer is an error: it must not open the way to the upstream.
+func apply(x *core.Exchange, r *core.Reply) error {
+	if r.Status < 200 || r.Status > 599 {
+		return fmt.Errorf("a filter answered with status %d", r.Status)
+	}
 	w := &x.Response
 	w.Header.CopyFrom(&r.Header)
 	if r.IsError {
 		answer(x, r.Source, r.Status, r.Message)
-		return
+		return nil
 	}
 	w.Status, w.Source = r.Status, r.Source
 	w.Body.Replace(r.Body)
+	return nil
 }
 
 func readFailed(err error) bool {

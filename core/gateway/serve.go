@@ -66,6 +66,9 @@ func (g *Gateway) finish(x *core.Exchange, client core.Client, pass *plan, leg *
 	for _, s := range pass.stages {
 		s.Log(x)
 	}
+	if leg != nil { // now nobody looks at the answer's fields any more
+		leg.Release()
+	}
 }
 
 // request runs the request stages. A reply is put into the response, and the way ends there.
@@ -76,8 +79,7 @@ func (p *plan) request(x *core.Exchange) error {
 			return err
 		}
 		if reply != nil {
-			apply(x, reply)
-			return nil
+			return apply(x, reply)
 		}
 	}
 	return nil
@@ -95,7 +97,8 @@ func (p *plan) response(x *core.Exchange) error {
 
 // respond runs the response functions. Each that fails makes the answer a failure, which the ones after it still see.
 func (g *Gateway) respond(x *core.Exchange, pass *plan) {
-	for {
+	for turn := x.Turn + 1; x.Turn < turn; {
+		turn = x.Turn
 		err := pass.response(x)
 		if err == nil {
 			return

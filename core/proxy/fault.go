@@ -32,6 +32,8 @@ func (l *Leg) fault(err error) *core.Error {
 	switch {
 	case s.phase == choosing:
 		return core.Fail(503, "no upstream is ready", cause)
+	case errors.Is(err, upstream.ErrClientGone):
+		return core.Fail(core.StatusClientGone, "client left", cause)
 	case errors.Is(err, upstream.ErrPoolFull):
 		return core.Fail(503, "upstream is busy", cause)
 	case s.phase == connecting:

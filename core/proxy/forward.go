@@ -21,8 +21,8 @@ const maxTries = 3
 // maxHead bounds the head of an upstream's answer, in bytes.
 const maxHead = 256 << 10
 
-// Leg is one exchange's way to its upstream, from the choice of an endpoint to the last byte of the answer. Legs are pooled: after Finish
-// it belongs to nobody.
+// Leg is one exchange's way to its upstream, from the choice of an endpoint to the last byte of the answer. Legs are pooled: after
+// Release it belongs to nobody.
 type Leg struct {
 	x       *core.Exchange
 	client  core.Client
@@ -35,6 +35,7 @@ type Leg struct {
 	before  int64 // bytes that conn had read before this request
 	upload  upload
 	framing http1.Framing
+	held    http1.Held // after Finish: where the fields of the answer lie
 	target  [512]byte
 
 	switched bool // the connection has left the pool
@@ -97,7 +98,9 @@ func (l *Leg) try(failed *core.Endpoint) (err error) {
 	l.x.Times.Connected = core.Now()
 	l.before = l.conn.Read
 	if !l.x.Lifeline.Hold(l.conn) {
-		return &step{sending, upstream.ErrClientGone}
+		l.up.Pool(l.attempt.Endpoint).Put(l.conn)
+		l.conn = nil
+		return &step{connecting, upstream.ErrClientGone}
 	}
 	if err := l.send(); err != nil {
 		return &step{sending, err}
@@ -171,19 +174,28 @@ func (l *Leg) repeatable() bool {
 	return false
 }
 
-// Finish ends the leg once the answer has gone to the client, or never will. clean says that its body was read to the end.
+// Finish ends the exchange with the upstream once the answer has gone to the client, or never will. The fields of the answer stay valid
+// until Release.
 func (l *Leg) Finish() {
 	x := l.x
 	l.upload.stop(l)
 	stays := x.Lifeline.Release()
 	pool := l.up.Pool(l.attempt.Endpoint)
-	if l.switched {
+	fit := stays && l.conn.Body.Ended() && l.upload.clean() && !l.framing.Close && l.conn.Buffered() == 0
+	l.held = l.conn.Detach()
+	switch {
+	case l.switched:
 		l.conn.Close()
-	} else if stays && l.conn.Body.Ended() && l.upload.clean() && !l.framing.Close {
+	case fit:
 		pool.Put(l.conn)
-	} else {
+	default:
 		pool.Discard(l.conn)
 	}
+}
+
+// Release lets go of the leg after Finish, and of the memory that the answer's fields lie in.
+func (l *Leg) Release() {
+	l.held.Release()
 	l.free()
 }
 

@@ -2,9 +2,11 @@ package proxy
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/core/http1"
+	"github.com/moongate/moongate/core/upstream"
 )
 
 // receive reads heads until the final one. Interim answers go to the client as they come.
@@ -82,7 +84,10 @@ func (l *Leg) interim() error {
 	w.Header.Reset()
 	w.Status = 0
 	l.conn.Release()
-	return err
+	if err != nil {
+		return fmt.Errorf("%w: %w", upstream.ErrClientGone, err)
+	}
+	return nil
 }
 
 // open joins the answer's body to the exchange.

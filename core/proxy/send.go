@@ -45,10 +45,10 @@ func (l *Leg) appendHead(out []byte) []byte {
 	out = append(out, ' ')
 	out = l.appendTarget(out)
 	out = append(out, " HTTP/1.1\r\nHost: "...)
-	switch host := l.up.Host(); host {
-	case "upstream":
+	switch host := l.up.Host(); {
+	case host == "upstream", host == "client" && len(r.Host) == 0: // HTTP/1.0 may have none
 		out = append(out, l.attempt.Endpoint.Authority...)
-	case "client":
+	case host == "client":
 		out = append(out, r.Host...)
 	default:
 		out = append(out, host...)
