@@ -184,6 +184,9 @@ func TestHandshakesThatFailAreCountedAndClosed(t *testing.T) {
 		}
 		nc.Close()
 	}
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	if ended, failed := s.Handshakes(); ended != 2 || failed != 2 {
 		t.Errorf("%d handshakes, %d failed", ended, failed)
 	}

@@ -1,0 +1,646 @@
+package server_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/http1"
+)
+
+// echo answers with what the request was.
+func echo(x *core.Exchange, c core.Client) {
+	r := &x.Request
+	body, err := io.ReadAll(&r.Body)
+	if err != nil {
+		fault, ok := errors.AsType[*core.Error](err)
+		if !ok {
+			fault = core.Fail(499, "gone", err)
+		}
+		handler(nil).Refuse(x, c, fault)
+		return
+	}
+	var lines []string
+	for _, f := range r.Header.Fields() {
+		lines = append(lines, fmt.Sprintf("%s=%s", f.Name, f.Value))
+	}
+	slices.Sort(lines)
+	for _, f := range r.Body.Trailer.Fields() {
+		lines = append(lines, fmt.Sprintf("trailer %s=%s", f.Name, f.Value))
+	}
+	say(fmt.Sprintf("%s %s %s %s?%s %v none %v %q %s", r.Proto, r.Method, r.Host, r.RawPath, r.RawQuery, r.HasQuery, r.Body.None(), body, strings.Join(lines, " ")))(x, c)
+}
+
+func TestHTTP2ComesByItsPrefaceOnTheSamePort(t *testing.T) {
+	s := open(t, handler(echo), settings(), nil)
+	for h2, proto := range map[bool]string{false: "HTTP/1.1", true: "HTTP/2.0"} {
+		c := browser(t, s.addr, nil, h2)
+		for range 3 {
+			if _, body := get(t, c, "http://gw.test/a"); !strings.HasPrefix(body, proto+" GET gw.test /a") {
+				t.Errorf("h2 %v: %s", h2, body)
+			}
+		}
+	}
+	if s.Connections() != 2 {
+		t.Error(s.Connections(), "connections")
+	}
+}
+
+func TestHTTP2RequestsArriveWhole(t *testing.T) {
+	s := open(t, handler(echo), settings(), nil)
+	c := browser(t, s.addr, nil, true)
+	body := struct{ io.Reader }{strings.NewReader("some text")} // of unknown length
+	r, err := http.NewRequest("PATCH", "http://gw.test:81/a%2Fb/%41?x=%zz&;", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = http.Header{"X-Many": {"1", "2"}, "Te": {"trailers"}, "User-Agent": nil, "Cookie": {"a=1; b=2"}}
+	r.Trailer = http.Header{"X-Sum": {"9"}}
+	resp, err := c.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	got, _ := io.ReadAll(resp.Body)
+	want := `HTTP/2.0 PATCH gw.test:81 /a%2Fb/%41?x=%zz&; true none false "some text" Accept-Encoding=gzip Cookie=a=1; b=2 Te=trailers X-Many=1 X-Many=2 trailer X-Sum=9`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestHTTP2AnswersArriveAsTheyAre(t *testing.T) {
+	for name, c := range map[string]struct {
+		method string
+		fill   func(*core.Response)
+		want   string
+	}{
+		"length kept": {"GET", func(w *core.Response) {
+			w.Header.Add("content-length", "3")
+			w.Body.Attach(strings.NewReader("abc"), 3)
+		}, `200 3 "abc" map[Content-Length:[3]] map[]`},
+		"no length invented, no type, no date": {"GET", func(w *core.Response) { w.Body.Attach(strings.NewReader("<html>"), -1) }, `200 -1 "<html>" map[] map[]`},
+		"no body": {"GET", func(w *core.Response) { w.Body.Attach(nil, 0) }, `200 0 "" map[] map[]`},
+		"empty with a length": {"GET", func(w *core.Response) {
+			w.Header.Add("Content-Length", "0")
+			w.Body.Attach(nil, 0)
+		}, `200 0 "" map[Content-Length:[0]] map[]`},
+		"HEAD keeps its length": {"HEAD", func(w *core.Response) {
+			w.Header.Add("Content-Length", "77")
+			w.Body.Attach(nil, 0)
+		}, `200 77 "" map[Content-Length:[77]] map[]`},
+		"304 keeps its tag": {"GET", func(w *core.Response) {
+			w.Status = 304
+			w.Header.Add("ETag", `"x"`)
+			w.Body.Attach(nil, 0)
+		}, `304 0 "" map[Etag:["x"]] map[]`},
+		"204": {"GET", func(w *core.Response) {
+			w.Status = 204
+			w.Header.Add("Content-Length", "5")
+			w.Body.Attach(nil, 0)
+		}, `204 0 "" map[] map[]`},
+		"lines of one name stay apart, hop-by-hop lines go": {"GET", func(w *core.Response) {
+			for _, f := range [][2]string{{"Set-Cookie", "a=1"}, {"Connection", "x"}, {"Set-Cookie", "b=2"}, {"Keep-Alive", "1"}, {"Transfer-Encoding", "chunked"}, {"Upgrade", "h2c"}} {
+				w.Header.Add(f[0], f[1])
+			}
+			w.Body.Attach(nil, 0)
+		}, `200 0 "" map[Set-Cookie:[a=1 b=2]] map[]`},
+		"trailers": {"GET", func(w *core.Response) {
+			w.Body.Attach(strings.NewReader("abc"), -1)
+			w.Body.Trailer.Add("X-Sum", "9")
+			w.Body.Trailer.Add("Content-Length", "9")
+		}, `200 -1 "abc" map[] map[X-Sum:[9]]`},
+		"trailers alone": {"GET", func(w *core.Response) {
+			w.Body.Attach(strings.NewReader(""), -1)
+			w.Body.Trailer.Add("Grpc-Status", "0")
+		}, `200 -1 "" map[] map[Grpc-Status:[0]]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, handler(func(x *core.Exchange, client core.Client) {
+				x.Response.Status, x.Response.Source = 200, core.FromUpstream
+				c.fill(&x.Response)
+				if err := client.Respond(); err != nil {
+					t.Error(err)
+				}
+			}), settings(), nil)
+			r, _ := http.NewRequest(c.method, "http://gw.test/", nil)
+			r.Header.Set("Accept-Encoding", "identity")
+			resp, err := browser(t, s.addr, nil, true).Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			body, err := io.ReadAll(resp.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprintf("%d %d %q %v %v", resp.StatusCode, resp.ContentLength, body, resp.Header, resp.Trailer); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestHTTP2StreamsBothWaysAtOnce(t *testing.T) {
+	s := open(t, handler(func(x *core.Exchange, c core.Client) {
+		x.Response.Status, x.Response.Source = 200, core.FromUpstream
+		x.Response.Body.Attach(&x.Request.Body, -1)
+		if err := c.Respond(); err != nil {
+			t.Error(err)
+		}
+	}), settings(), nil)
+	r, w := io.Pipe()
+	resp, err := browser(t, s.addr, nil, true).Post("http://gw.test/", "text/plain", r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	in := make([]byte, 5)
+	for i := range 20 {
+		text := fmt.Sprintf("%05d", i)
+		if _, err := io.WriteString(w, text); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(resp.Body, in); err != nil || string(in) != text {
+			t.Fatalf("%q %v", in, err)
+		}
+	}
+	w.Close()
+	if rest, err := io.ReadAll(resp.Body); len(rest) > 0 || err != nil {
+		t.Errorf("%q %v", rest, err)
+	}
+}
+
+func TestHTTP2InterimAnswersGoOutAtOnce(t *testing.T) {
+	s := open(t, handler(func(x *core.Exchange, c core.Client) {
+		var h core.Header
+		h.Add("Link", "</a>")
+		h.Add("Connection", "x")
+		_ = c.Inform(103, &h)
+		say("ok")(x, c)
+	}), settings(), nil)
+	r, _ := http.NewRequest("GET", "http://gw.test/", nil)
+	var seen []string
+	r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
+		seen = append(seen, fmt.Sprint(code, h))
+		return nil
+	}}))
+	resp, err := browser(t, s.addr, nil, true).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if len(seen) != 1 || seen[0] != "103 map[Link:[</a>]]" || resp.Header.Get("Link") != "" {
+		t.Errorf("%v, then %v", seen, resp.Header)
+	}
+}
+
+func TestHTTP2CutAnswersNeverEndCleanly(t *testing.T) {
+	for _, length := range []int64{-1, 10} {
+		s := open(t, handler(func(x *core.Exchange, c core.Client) {
+			x.Response.Status, x.Response.Source = 200, core.FromUpstream
+			x.Response.Body.Attach(io.MultiReader(strings.NewReader("half"), broken{}), length)
+			if err := c.Respond(); err == nil {
+				t.Error("no error came back")
+			}
+		}), settings(), nil)
+		resp, err := browser(t, s.addr, nil, true).Get("http://gw.test/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err == nil || string(body) != "half" {
+			t.Errorf("length %d: %q, %v", length, body, err)
+		}
+	}
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, errors.New("cut") }
+
+func TestHTTP2ClientsThatLeaveAreNoticed(t *testing.T) {
+	arrived, gone := make(chan struct{}), make(chan bool, 1)
+	s := open(t, handler(func(x *core.Exchange, c core.Client) {
+		cut := make(chan struct{})
+		x.Lifeline.Hold(cutter(func() { close(cut) }))
+		close(arrived)
+		select {
+		case <-cut:
+			gone <- true
+		case <-time.After(5 * time.Second):
+			gone <- false
+		}
+		x.Lifeline.Release()
+	}), settings(), nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		<-arrived
+		cancel()
+	}()
+	r, _ := http.NewRequestWithContext(ctx, "GET", "http://gw.test/", nil)
+	if resp, err := browser(t, s.addr, nil, true).Do(r); err == nil {
+		resp.Body.Close()
+	}
+	if !<-gone {
+		t.Error("nobody noticed")
+	}
+}
+
+func TestHTTP2BodiesThatStandStillEnd(t *testing.T) {
+	set := settings()
+	set.BodyIdle = 100 * time.Millisecond
+	read := make(chan error, 1)
+	s := open(t, handler(func(x *core.Exchange, c core.Client) {
+		_, err := io.ReadAll(&x.Request.Body)
+		read <- err
+		say("late")(x, c)
+	}), set, nil)
+	r, w := io.Pipe()
+	defer w.Close()
+	go func() { _, _ = io.WriteString(w, "x") }()
+	resp, err := browser(t, s.addr, nil, true).Post("http://gw.test/", "text/plain", r)
+	if err == nil {
+		resp.Body.Close()
+	}
+	if err := <-read; !errors.Is(err, http1.ErrTimeout) {
+		t.Errorf("reading ended with %v", err)
+	}
+}
+
+func TestHTTP2ALiveStreamMayBeQuiet(t *testing.T) {
+	set := settings()
+	set.BodyIdle = 50 * time.Millisecond
+	r, w := io.Pipe()
+	s := open(t, handler(func(x *core.Exchange, c core.Client) {
+		x.Response.Status, x.Response.Source = 200, core.FromUpstream
+		x.Response.Body.Attach(r, -1)
+		if err := c.Respond(); err != nil {
+			t.Error(err)
+		}
+	}), set, nil)
+	resp, err := browser(t, s.addr, nil, true).Get("http://gw.test/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	timer := time.NewTimer(4 * set.BodyIdle)
+	<-timer.C
+	_, _ = io.WriteString(w, "event")
+	w.Close()
+	if body, err := io.ReadAll(resp.Body); string(body) != "event" || err != nil {
+		t.Errorf("%q %v", body, err)
+	}
+}
+
+func TestHTTP2AReaderThatStandsStillIsLetGo(t *testing.T) {
+	set := settings()
+	set.BodyIdle = 100 * time.Millisecond
+	ended := make(chan error, 1)
+	s := open(t, handler(func(x *core.Exchange, c core.Client) {
+		x.Response.Status, x.Response.Source = 200, core.FromUpstream
+		x.Response.Body.Attach(io.LimitReader(zeros{}, 64<<20), 64<<20)
+		ended <- c.Respond()
+	}), set, nil)
+	resp, err := browser(t, s.addr, nil, true).Get("http://gw.test/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("all of it was written to nobody")
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("still writing")
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+// raw is a client that writes frames by hand.
+type raw struct {
+	t *testing.T
+	net.Conn
+	r *bufio.Reader
+}
+
+func dial2(t *testing.T, addr string) *raw {
+	t.Helper()
+	nc, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { nc.Close() })
+	_ = nc.SetDeadline(time.Now().Add(8 * time.Second))
+	c := &raw{t, nc, bufio.NewReader(nc)}
+	_, _ = io.WriteString(c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+	c.frame(4, 0, 0, nil)
+	return c
+}
+
+func (c *raw) frame(kind, flags byte, id uint32, payload []byte) {
+	head := make([]byte, 9, 9+len(payload))
+	binary.BigEndian.PutUint32(head, uint32(len(payload))<<8|uint32(kind))
+	head[4] = flags
+	binary.BigEndian.PutUint32(head[5:], id)
+	_, _ = c.Write(append(head, payload...))
+}
+
+// block is a header block of literal fields without indexing (RFC 7541 section 6.2.2).
+func block(pairs ...string) []byte {
+	var b bytes.Buffer
+	for i := 0; i < len(pairs); i += 2 {
+		b.WriteByte(0)
+		for _, s := range pairs[i : i+2] {
+			if n := len(s); n < 127 {
+				b.WriteByte(byte(n))
+			} else {
+				b.WriteByte(127)
+				for n -= 127; n >= 128; n >>= 7 {
+					b.WriteByte(byte(n) | 128)
+				}
+				b.WriteByte(byte(n))
+			}
+			b.WriteString(s)
+		}
+	}
+	return b.Bytes()
+}
+
+// outcome reads until something is said about a stream: "status N", "reset N", "goaway N" or "closed".
+func (c *raw) outcome(id uint32) string {
+	for {
+		head := make([]byte, 9)
+		if _, err := io.ReadFull(c.r, head); err != nil {
+			return "closed"
+		}
+		payload := make([]byte, int(head[0])<<16|int(head[1])<<8|int(head[2]))
+		if _, err := io.ReadFull(c.r, payload); err != nil {
+			return "closed"
+		}
+		switch kind := head[3]; {
+		case kind == 7:
+			return fmt.Sprint("goaway ", binary.BigEndian.Uint32(payload[4:]))
+		case binary.BigEndian.Uint32(head[5:]) != id:
+		case kind == 1:
+			return "status " + status(payload)
+		case kind == 3:
+			return fmt.Sprint("reset ", binary.BigEndian.Uint32(payload))
+		}
+	}
+}
+
+// status decodes :status, which comes first: indexed, or literal with an indexed name.
+func status(b []byte) string {
+	if known := map[byte]string{0x88: "200", 0x89: "204", 0x8c: "400", 0x8d: "404", 0x8e: "500"}[b[0]]; known != "" {
+		return known
+	}
+	if len(b) > 4 && b[0]&0xc0 == 0x40 && b[1] == 3 {
+		return string(b[2:5])
+	}
+	return fmt.Sprintf("%x", b)
+}
+
+func TestHTTP2HeadsThatCannotBeMeantAreRefused(t *testing.T) {
+	s := open(t, handler(echo), settings(), nil)
+	base := []string{":method", "GET", ":scheme", "http", ":path", "/", ":authority", "gw.test"}
+	with := func(more ...string) []string { return append(slices.Clone(base), more...) }
+	without := func(name string, more ...string) []string {
+		i := slices.Index(base, name)
+		return append(slices.Delete(slices.Clone(base), i, i+2), more...)
+	}
+	for name, c := range map[string]struct {
+		head []string
+		want string
+	}{
+		"plain":                     {base, "status 200"},
+		"host instead of authority": {without(":authority", "host", "gw.test"), "status 200"},
+		"host beside authority":     {with("host", "gw.test"), "status 200"},
+		"another host":              {with("host", "other.test"), "status 400"},
+		"two hosts":                 {without(":authority", "host", "gw.test", "host", "gw.test"), "status 400"},
+		"no authority":              {without(":authority"), "status 400"},
+		"authority with a space":    {without(":authority", ":authority", "a b"), "status 400"},
+		"authority with a port":     {without(":authority", ":authority", "gw.test:8080"), "status 200"},
+		"a port that is none":       {without(":authority", ":authority", "gw.test:x"), "status 400"},
+		"user in the authority":     {without(":authority", ":authority", "u@gw.test"), "reset 1"},
+		"connection":                {with("connection", "close"), "status 400"},
+		"keep-alive":                {with("keep-alive", "1"), "status 400"},
+		"transfer-encoding":         {with("transfer-encoding", "chunked"), "status 400"},
+		"upgrade":                   {with("upgrade", "h2c"), "status 400"},
+		"te gzip":                   {with("te", "gzip"), "status 400"},
+		"te trailers":               {with("te", "trailers"), "status 200"},
+		"no path":                   {without(":path"), "reset 1"},
+		"a path without a slash":    {without(":path", ":path", "http://gw.test/"), "status 400"},
+		"a fragment":                {without(":path", ":path", "/a#b"), "status 400"},
+		"asterisk":                  {without(":path", ":path", "*"), "status 400"},
+		"a long path":               {without(":path", ":path", "/"+strings.Repeat("a", 17<<10)), "status 414"},
+		"large headers":             {with("x-a", strings.Repeat("a", 40<<10), "x-b", strings.Repeat("b", 30<<10)), "status 431"},
+		"too many headers":          {with(slices.Repeat([]string{"x", "y"}, 501)...), "status 431"},
+		"two types":                 {with("content-type", "a/b", "content-type", "c/d"), "status 400"},
+		"unknown expectation":       {with("expect", "magic"), "status 417"},
+		"length without a body":     {with("content-length", "5"), "status 400"},
+		"two lengths":               {with("content-length", "0", "content-length", "0"), "status 400"},
+		"a length that is none":     {with("content-length", "+0"), "status 400"},
+		"upper-case name":           {with("X-Up", "1"), "reset 1"},
+		"unknown pseudo":            {with(":x", "1"), "reset 1"},
+		"line break in a value":     {with("x", "a\r\nb"), "reset 1"},
+	} {
+		r := dial2(t, s.addr)
+		flags, first := byte(5), block(c.head...)
+		var rest []byte
+		if len(first) > 16<<10 {
+			flags, first, rest = 1, first[:16<<10], first[16<<10:]
+		}
+		r.frame(1, flags, 1, first)
+		for len(rest) > 0 {
+			n := min(len(rest), 16<<10)
+			var end byte
+			if n == len(rest) {
+				end = 4
+			}
+			r.frame(9, end, 1, rest[:n])
+			rest = rest[n:]
+		}
+		if got := r.outcome(1); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestHTTP2BodiesHoldToTheirLength(t *testing.T) {
+	s := open(t, handler(echo), settings(), nil)
+	for name, c := range map[string]struct {
+		length, data string
+		want         []string
+	}{
+		"right":     {"5", "12345", []string{"status 200"}},
+		"too short": {"6", "12345", []string{"status 400", "reset 1"}},
+		"too long":  {"4", "12345", []string{"status 400", "reset 1"}},
+		"zero":      {"0", "", []string{"status 200"}},
+		"not zero":  {"0", "1", []string{"status 400", "reset 1", "status 200"}}, // nobody asks for a body of no bytes
+	} {
+		r := dial2(t, s.addr)
+		r.frame(1, 4, 1, block(":method", "POST", ":scheme", "http", ":path", "/", ":authority", "gw.test", "content-length", c.length))
+		r.frame(0, 1, 1, []byte(c.data))
+		if got := r.outcome(1); !slices.Contains(c.want, got) {
+			t.Errorf("%s: %s, want one of %q", name, got, c.want)
+		}
+	}
+}
+
+func TestHTTP2FloodsEndTheConnection(t *testing.T) {
+	s := open(t, say("ok"), settings(), nil)
+	head := block(":method", "GET", ":scheme", "http", ":path", "/", ":authority", "gw.test")
+	for name, flood := range map[string]func(*raw){
+		"pings": func(r *raw) {
+			for range 5000 {
+				r.frame(6, 0, 0, make([]byte, 8))
+			}
+		},
+		"settings": func(r *raw) {
+			for range 500 {
+				r.frame(4, 0, 0, nil)
+			}
+		},
+		"resets": func(r *raw) {
+			for i := range uint32(400) {
+				r.frame(1, 5, 2*i+1, head)
+				r.frame(3, 0, 2*i+1, make([]byte, 4))
+			}
+		},
+		"continuations": func(r *raw) {
+			r.frame(1, 0, 1, head)
+			for range 5000 {
+				r.frame(9, 0, 1, nil)
+			}
+		},
+		"empty data": func(r *raw) {
+			r.frame(1, 4, 1, block(":method", "POST", ":scheme", "http", ":path", "/", ":authority", "gw.test"))
+			for range 5000 {
+				r.frame(0, 0, 1, nil)
+			}
+		},
+		"priorities": func(r *raw) {
+			for range 5000 {
+				r.frame(2, 0, 1, make([]byte, 5))
+			}
+		},
+		"a head that never ends": func(r *raw) {
+			r.frame(1, 0, 1, head[:5])
+		},
+	} {
+		if strings.HasPrefix(name, "a head") {
+			set := settings()
+			set.HeadTimeout = 100 * time.Millisecond
+			s = open(t, say("ok"), set, nil)
+		} else {
+			s = open(t, say("ok"), settings(), nil)
+		}
+		r := dial2(t, s.addr)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = io.Copy(io.Discard, r.r)
+		}()
+		flood(r)
+		select {
+		case <-ended:
+		case <-time.After(5 * time.Second):
+			t.Errorf("%s: the connection lives", name)
+		}
+		r.Close()
+		<-ended
+	}
+}
+
+func TestHTTP2OrdinaryClientsAreNoFlood(t *testing.T) {
+	s := open(t, say("ok"), settings(), nil)
+	c := browser(t, s.addr, nil, true)
+	for range 3000 {
+		if _, body := get(t, c, "http://gw.test/"); body != "ok" {
+			t.Fatal(body)
+		}
+	}
+	if s.Connections() != 1 {
+		t.Error(s.Connections(), "connections")
+	}
+}
+
+func TestHTTP2LimitsItsStreams(t *testing.T) {
+	release := make(chan struct{})
+	s := open(t, handler(func(x *core.Exchange, c core.Client) {
+		<-release
+		say("ok")(x, c)
+	}), settings(), nil)
+	r := dial2(t, s.addr)
+	r.frame(4, 1, 0, nil)
+	head := block(":method", "GET", ":scheme", "http", ":path", "/", ":authority", "gw.test")
+	for i := range uint32(129) {
+		r.frame(1, 5, 2*i+1, head)
+	}
+	if got := r.outcome(2*128 + 1); !strings.HasPrefix(got, "reset") {
+		t.Error("the stream beyond the limit:", got)
+	}
+	close(release)
+	if got := r.outcome(1); got != "status 200" {
+		t.Error("the first stream:", got)
+	}
+}
+
+func TestHTTP2DrainsOnShutdown(t *testing.T) {
+	arrived, release := make(chan struct{}), make(chan struct{})
+	s := open(t, handler(func(x *core.Exchange, c core.Client) {
+		close(arrived)
+		<-release
+		say("ok")(x, c)
+	}), settings(), nil)
+	r := dial2(t, s.addr)
+	r.frame(1, 5, 1, block(":method", "GET", ":scheme", "http", ":path", "/", ":authority", "gw.test"))
+	<-arrived
+	ended := make(chan error, 1)
+	go func() { ended <- s.Shutdown(context.Background()) }()
+	if got := r.outcome(1); got != "goaway 0" {
+		t.Error("at first:", got)
+	}
+	close(release)
+	if got := r.outcome(1); got != "status 200" {
+		t.Error("the request in flight:", got)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHTTP2NewSettingsHoldForNewConnections(t *testing.T) {
+	s := open(t, handler(echo), settings(), nil)
+	c := browser(t, s.addr, nil, true)
+	if _, body := get(t, c, "http://gw.test/"); !strings.HasPrefix(body, "HTTP/2.0") {
+		t.Fatal(body)
+	}
+	set := settings()
+	set.Head.Line = 20
+	s.Apply(set)
+	for range 3 {
+		resp, _ := get(t, c, "http://gw.test/longer-than-twenty-bytes")
+		if resp.StatusCode != 414 {
+			t.Error(resp.Status)
+		}
+	}
+}
