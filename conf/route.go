@@ -33,6 +33,8 @@ type Route struct {
 	Timeouts Timeouts // complete
 	HTTP     RouteHTTP
 	Upgrades []string      `key:"upgrade"` // protocols that connections may switch to: UpgradeWebSocket
+
+	Compression Compression // nothing is compressed unless On
 	Filters  []RouteFilter `key:"filter"`
 }
 
@@ -107,6 +109,7 @@ var routeSection = section[Route]{
 	sub("timeouts", timeoutsSection, func(r *Route, p Pos) *Timeouts { r.Timeouts.Pos = p; return &r.Timeouts }),
 	sub("http", routeHTTPSection, func(r *Route, p Pos) *RouteHTTP { r.HTTP.Pos = p; return &r.HTTP }),
 	words("upgrade", func(r *Route) *[]string { return &r.Upgrades }, amongst(UpgradeWebSocket)),
+	sub("compression", compressionSection, bindCompression),
 	custom("filter", (*binder).bindRouteFilters, "NAME", "NAME.enabled"),
 }
 
@@ -213,6 +216,7 @@ func (b *binder) checkRoute(path string, t *Table, r *Route) {
 	b.checkStrip(path, r)
 	b.checkRewrite(path, t, r)
 	b.checkWindow(path+".time", &r.Time)
+	b.checkCompression(path+".compression", &r.Compression)
 	var paths []string
 	for _, key := range []string{"path", "path_prefix", "path_regex"} {
 		if b.written(join(path, key)) {

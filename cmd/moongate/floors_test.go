@@ -23,7 +23,7 @@ var floors = [][]string{
 	{"core/proxy", "core/server", "luaapi"},
 	{"core/upstream", "luaapi/stdlib"},
 	{"core/http1", "luaapi/vm"},
-	{"core/route", "core/limit", "core/auth", "core/balance", "core/discovery"},
+	{"core/route", "core/limit", "core/auth", "core/balance", "core/discovery", "core/compress"},
 	{"core"},
 	{"conf", "metrics"},
 	{"conf/source"},
@@ -43,6 +43,8 @@ var outside = map[string][]string{
 	"github.com/prometheus/client_model":  {"metrics"},
 	"github.com/golang-jwt/jwt":           {"core/auth"},
 	"github.com/tidwall/gjson":            {"core/route", "luaapi"},
+	"github.com/klauspost/compress":       {"core/compress"},
+	"github.com/andybalholm/brotli":       {"core/compress"},
 }
 
 func TestImportsOnlyGoDown(t *testing.T) {

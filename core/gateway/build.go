@@ -10,6 +10,7 @@ import (
 
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/compress"
 	"github.com/moongate/moongate/core/http1"
 	"github.com/moongate/moongate/core/route"
 	"github.com/moongate/moongate/core/server"
@@ -48,6 +49,7 @@ func (g *Gateway) build(c *conf.Config, prev *Generation) (*Generation, error) {
 	gen.buildIdentity(built.Identity)
 	gen.buildPlans(built, routes, g.opts.Metrics)
 	gen.adoptUpgrades(prev)
+	gen.buildCompression()
 	return gen, nil
 }
 
@@ -55,6 +57,14 @@ func (g *Generation) buildPlans(p core.Pipeline, routes []*core.Route, m *metric
 	g.plans = []plan{{stages: p.Stages(nil), unrouted: m.Unrouted()}}
 	for _, rt := range routes {
 		g.plans = append(g.plans, plan{stages: p.Stages(rt), upstream: g.upstreams[rt.Upstream], series: newRouteSeries(g.metrics, rt)})
+	}
+}
+
+func (g *Generation) buildCompression() {
+	for i := range g.config.Routes {
+		if c := &g.config.Routes[i].Compression; c.On {
+			g.plans[i+1].compress = compress.New(compress.Options{Types: c.Types, MinSize: c.MinSize, Encodings: c.Encodings})
+		}
 	}
 }
 

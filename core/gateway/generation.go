@@ -7,6 +7,7 @@ import (
 
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/compress"
 	"github.com/moongate/moongate/core/route"
 	"github.com/moongate/moongate/core/server"
 	"github.com/moongate/moongate/core/upstream"
@@ -40,9 +41,10 @@ type Generation struct {
 type plan struct {
 	stages   []core.Stage
 	upstream *upstream.Upstream
-	series   *routeSeries    // nil for no route
-	unrouted *metrics.Series // what counts then
-	upgrades *upgradeSeries  // nil where none are allowed
+	series   *routeSeries     // nil for no route
+	unrouted *metrics.Series  // what counts then
+	upgrades *upgradeSeries   // nil where none are allowed
+	compress *compress.Policy // nil where nothing is compressed
 }
 
 // Config is what the generation was built from.

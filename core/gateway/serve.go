@@ -49,13 +49,7 @@ func (g *Gateway) begin(x *core.Exchange) *Generation {
 func (g *Gateway) finish(x *core.Exchange, client core.Client, pass *plan, leg *proxy.Leg) {
 	if x.Response.Status != core.StatusClientGone {
 		g.respond(x, pass)
-		var err error
-		if x.Response.Status == 101 && leg != nil {
-			err = g.tunnel(x, pass, leg)
-		} else {
-			err = client.Respond()
-		}
-		if err != nil {
+		if err := g.send(x, client, pass, leg); err != nil {
 			g.cut(x, err)
 		}
 	}
@@ -69,6 +63,19 @@ func (g *Gateway) finish(x *core.Exchange, client core.Client, pass *plan, leg *
 	if leg != nil { // now nobody looks at the answer's fields any more
 		leg.Release()
 	}
+}
+
+// send brings the answer to the client.
+func (g *Gateway) send(x *core.Exchange, client core.Client, pass *plan, leg *proxy.Leg) error {
+	if x.Response.Status == 101 && leg != nil {
+		return g.tunnel(x, pass, leg)
+	}
+	if pass.compress != nil {
+		if encoder := pass.compress.Begin(x); encoder != nil {
+			defer encoder.End()
+		}
+	}
+	return client.Respond()
 }
 
 // request runs the request stages. A reply is put into the response, and the way ends there.

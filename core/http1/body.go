@@ -76,7 +76,15 @@ func (b *BodyReader) Left() int64 {
 }
 
 // AtHand tells whether a Read would find something without waiting for the peer.
-func (b *BodyReader) AtHand() bool { return b.err != nil || b.conn.Buffered() > 0 }
+func (b *BodyReader) AtHand() bool {
+	switch {
+	case b.err != nil:
+		return true
+	case b.mode == bodyChunked:
+		return b.moreAtHand()
+	}
+	return b.conn.Buffered() > 0
+}
 
 // AtHandWhole tells whether all that is left of a body of known length has been received, and reading it surprises nobody.
 func (b *BodyReader) AtHandWhole() bool {

@@ -1,0 +1,107 @@
+package gateway_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func compressed(upstream, settings string) string {
+	return route(upstream) + "[route.compression]\n" + settings
+}
+
+// get asks through the gateway and leaves the answer's encoding as it came.
+func (h *house) get(method, accept string) *http.Response {
+	h.t.Helper()
+	r, err := http.NewRequest(method, "http://"+h.addr+"/", nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	r.Header.Set("Accept-Encoding", accept)
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+func TestAnswersAreCompressedForClientsThatSaySo(t *testing.T) {
+	page := strings.Repeat("<p>moongate</p>", 10_000)
+	url := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.Header().Set("ETag", `"v1"`)
+		w.Header().Set("Content-Length", fmt.Sprint(len(page)))
+		_, _ = io.WriteString(w, page)
+	})
+	h := open(t, compressed(url, ""))
+	resp := h.get("GET", "gzip")
+	z, err := gzip.NewReader(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(z); err != nil || string(got) != page {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	for name, want := range map[string]string{"Content-Encoding": "gzip", "Vary": "Accept-Encoding", "Etag": `W/"v1"`, "Content-Length": ""} {
+		if got := resp.Header.Get(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	for _, c := range []struct{ method, accept, vary string }{{"GET", "identity", "Accept-Encoding"}, {"HEAD", "gzip", "Accept-Encoding"}} {
+		resp := h.get(c.method, c.accept)
+		if resp.Header.Get("Content-Encoding") != "" || resp.Header.Get("Vary") != c.vary || resp.Header.Get("ETag") != `"v1"` || resp.ContentLength != int64(len(page)) {
+			t.Errorf("%s for %s: %v", c.method, c.accept, resp.Header)
+		}
+	}
+}
+
+func TestNothingIsCompressedUnlessTheRouteSaysSo(t *testing.T) {
+	url := upstream(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 10_000)) })
+	h := open(t, route(url))
+	if resp := h.get("GET", "gzip"); resp.Header.Get("Content-Encoding") != "" || resp.Header.Get("Vary") != "" {
+		t.Errorf("%v", resp.Header)
+	}
+}
+
+func TestCompressedEventsArriveAsTheyAreSent(t *testing.T) {
+	next := make(chan struct{})
+	url := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for i := range 3 {
+			fmt.Fprintf(w, "data: %d\n", i)
+			w.(http.Flusher).Flush()
+			<-next
+		}
+	})
+	h := open(t, compressed(url, "types = [\"text/event-stream\"]\n"))
+	resp := h.get("GET", "gzip")
+	z, err := gzip.NewReader(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(z)
+	for i := range 3 {
+		line, err := lines.ReadString('\n')
+		if err != nil || line != fmt.Sprintf("data: %d\n", i) {
+			t.Fatalf("got %q, %v", line, err)
+		}
+		next <- struct{}{}
+	}
+	if _, err := lines.ReadByte(); err != io.EOF {
+		t.Errorf("got %v at the end", err)
+	}
+}
+
+func TestACutIsSeenThroughCompression(t *testing.T) {
+	url, _ := recorder(t, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 100000\r\nConnection: close\r\n\r\n"+strings.Repeat("x", 5000))
+	h := open(t, compressed(url, "")+"[route.timeouts]\nidle_read = \"100ms\"\n")
+	resp := h.get("GET", "gzip")
+	if _, err := io.ReadAll(resp.Body); err == nil {
+		t.Error("the client saw a clean end")
+	}
+}
