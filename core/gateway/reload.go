@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"runtime"
@@ -96,9 +97,14 @@ type reload struct {
 	err  error
 }
 
+var errDraining = errors.New("the gateway is shutting down")
+
 // Reload reads the configuration anew and, when all of it is good, serves by it from now on. With any error everything stays as it was.
 // Calls while a reload runs become one more, which sees what all of them saw.
 func (g *Gateway) Reload() (*Generation, error) {
+	if g.draining.Load() {
+		return nil, errDraining
+	}
 	mine := &reload{done: make(chan struct{})}
 	if !g.pending.CompareAndSwap(nil, mine) {
 		if other := g.pending.Load(); other != nil {
@@ -118,7 +124,7 @@ func (g *Gateway) Reload() (*Generation, error) {
 // reload is called with g.reloading held.
 func (g *Gateway) reload() (*Generation, error) {
 	if g.draining.Load() {
-		return nil, fmt.Errorf("the gateway is shutting down")
+		return nil, errDraining
 	}
 	c, err := g.opts.Load()
 	if err != nil {

@@ -160,7 +160,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 			return nil
 		case <-ctx.Done():
 			s.dismiss()
-			s.each(func(c *client) { c.conn.Cut() })
+			s.each((*client).cut)
 			<-ended
 			return ctx.Err()
 		case <-tick.C:
