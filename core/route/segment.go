@@ -38,7 +38,7 @@ func (s segment) fault(last bool) *core.Error {
 
 // inspect reads one segment. dots follows the part that has been read so far: -1 is one that is more than dots.
 func inspect(raw []byte) (s segment, err error) {
-	dots, size, inParams, bounded := 0, 0, false, false
+	dots, inParams, bounded := 0, false, false
 	// A part that an encoded character bounds hides its dots from readers who decode late.
 	part := func() bool { return dots == 1 || dots == 2 }
 	for i := 0; i < len(raw); i++ {
@@ -66,14 +66,12 @@ func inspect(raw []byte) (s segment, err error) {
 				return s, errHidden
 			}
 			dots, inParams, bounded = 0, false, true
-			size++
 		case inParams:
 		case encoded && (c == ';' || c == 0):
 			if part() {
 				return s, errHidden
 			}
 			dots = -1
-			size++
 		case c == ';' && !encoded:
 			s.params, inParams = true, true
 			if bounded && part() {
@@ -83,10 +81,8 @@ func inspect(raw []byte) (s segment, err error) {
 			if dots >= 0 {
 				dots++
 			}
-			size++
 		default:
 			dots = -1
-			size++
 		}
 	}
 	if part() {
@@ -95,6 +91,6 @@ func inspect(raw []byte) (s segment, err error) {
 		}
 		s.dots = dots
 	}
-	s.bare = size == 0
+	s.bare = len(raw) == 0 || raw[0] == ';'
 	return s, nil
 }
