@@ -56,7 +56,9 @@ func (u *upload) stop(l *Leg) {
 		l.client.StopBody()
 		l.conn.Cut()
 		<-u.done
-		u.err = errStopped
+		if r, ok := errors.AsType[*http1.ReadError](u.err); !ok || errors.Is(r, http1.ErrTimeout) { // a fault of the client stays its fault
+			u.err = errStopped
+		}
 	}
 	u.done = nil
 	l.x.Request.Uploading = false
