@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 )
 
 // Listener is an address that clients connect to.
 type Listener struct {
 	Pos     Pos
+	Name    string      // that routes may ask for; "" for none
 	Address string      // host:port; the port 0 lets the system choose
 	TLS     ListenerTLS `key:"tls"`
 }
@@ -20,6 +22,7 @@ func (l Listener) Equal(other Listener) bool { return same(l, other) }
 const defaultListener = "127.0.0.1:8080"
 
 var listenerSection = section[Listener]{
+	text("name", func(l *Listener) *string { return &l.Name }, displayName),
 	text("address", func(l *Listener) *string { return &l.Address }, listenAddress),
 	sub("tls", listenerTLSSection, func(l *Listener, p Pos) *ListenerTLS { l.TLS.Pos, l.TLS.On = p, true; return &l.TLS }),
 }
@@ -33,6 +36,7 @@ func (b *binder) bindListeners(key string, v Value, c *Config) {
 		b.note(path, t.Pos)
 		listenerSection.bind(b, path, t, &l)
 		b.checkListenerTLS(path+".tls", &l.TLS)
+		b.checkListenerName(path, l.Name, c)
 		first, twice := seen[l.Address]
 		switch {
 		case !b.written(path + ".address"):
@@ -42,6 +46,36 @@ func (b *binder) bindListeners(key string, v Value, c *Config) {
 		default:
 			seen[l.Address] = t.Pos
 			c.Listeners = append(c.Listeners, l)
+		}
+	}
+}
+
+func (b *binder) checkListenerName(path, name string, c *Config) {
+	for _, other := range c.Listeners {
+		if name != "" && other.Name == name {
+			b.errs.Add(b.pos[path+".name"], path+".name", "%q is the name of the listener in line %d: give each its own", name, other.Pos.Line)
+		}
+	}
+}
+
+// checkRouteListeners wants the listeners that routes ask for to be there.
+func (b *binder) checkRouteListeners(c *Config) {
+	var names []string
+	for _, l := range c.Listeners {
+		if l.Name != "" {
+			names = append(names, l.Name)
+		}
+	}
+	for _, r := range c.Routes {
+		key := "route." + r.Name + ".listener"
+		for _, name := range r.Listeners {
+			switch {
+			case slices.Contains(names, name):
+			case len(names) == 0:
+				b.errs.Add(b.where(key, r.Pos), key, "there is no listener %q: write name = %q into its [[listener]]", name, name)
+			default:
+				b.errs.Add(b.where(key, r.Pos), key, "there is no listener %q%s: it is one of %s", name, nearHint(name, names), quotedList(names))
+			}
 		}
 	}
 }

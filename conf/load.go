@@ -119,6 +119,7 @@ func (b *binder) complete(c *Config) {
 	b.checkAdmin(c)
 	b.completeFilters(c)
 	b.checkRouteFilters(c)
+	b.checkRouteListeners(c)
 	if len(c.Routes) == 0 && !b.written("route") {
 		b.errs.Add(Pos{c.File, 1}, "route", `there is no route, so nothing would be served: write [[route]] with path and upstream`)
 	}

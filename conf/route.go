@@ -11,19 +11,20 @@ import (
 
 // Route says which requests it takes and where they go. Predicates that are not written take every request.
 type Route struct {
-	Pos      Pos
-	Name     string // its path when no name was written
-	Path     Path
-	Hosts    []string `key:"host"`   // lower case, "api.example.com" or "*.example.com"; one must match
-	Methods  []string `key:"method"` // one must match
-	Headers  []Match  `key:"header"` // all must match; so below
-	Query    []Match
-	Cookies  []Match        `key:"cookie"`
-	Body     []Match        // names are gjson paths
-	Clients  []netip.Prefix `key:"client"`
-	Weight   int            // share of the requests among routes that differ only in it, when HasWeight is true; 0: none
-	Time     Window
-	Priority int
+	Pos       Pos
+	Name      string // its path when no name was written
+	Path      Path
+	Hosts     []string `key:"host"`   // lower case, "api.example.com" or "*.example.com"; one must match
+	Methods   []string `key:"method"` // one must match
+	Headers   []Match  `key:"header"` // all must match; so below
+	Query     []Match
+	Cookies   []Match        `key:"cookie"`
+	Body      []Match        // names are gjson paths
+	Listeners []string       `key:"listener"` // names of listeners
+	Clients   []netip.Prefix `key:"client"`
+	Weight    int            // share of the requests among routes that differ only in it, when HasWeight is true; 0: none
+	Time      Window
+	Priority  int
 
 	HasWeight bool `key:"-"`
 
@@ -32,10 +33,10 @@ type Route struct {
 	Rewrite  Rewrite
 	Timeouts Timeouts // complete
 	HTTP     RouteHTTP
-	Upgrades []string      `key:"upgrade"` // protocols that connections may switch to: UpgradeWebSocket
+	Upgrades []string `key:"upgrade"` // protocols that connections may switch to: UpgradeWebSocket
 
-	Compression Compression // nothing is compressed unless On
-	Filters  []RouteFilter `key:"filter"`
+	Compression Compression   // nothing is compressed unless On
+	Filters     []RouteFilter `key:"filter"`
 }
 
 // UpgradeWebSocket is the protocol of RFC 6455.
@@ -91,6 +92,7 @@ var routeSection = section[Route]{
 	matches("query", func(r *Route) *[]Match { return &r.Query }),
 	matches("cookie", func(r *Route) *[]Match { return &r.Cookies }, headerName),
 	matches("body", func(r *Route) *[]Match { return &r.Body }),
+	words("listener", func(r *Route) *[]string { return &r.Listeners }, displayName),
 	prefixes("client", func(r *Route) *[]netip.Prefix { return &r.Clients }),
 	custom("weight", func(b *binder, key string, v Value, r *Route) {
 		if n, ok := b.integer(key, v, 0, maxWeight); ok {

@@ -138,9 +138,9 @@ func (b *binder) checkUpstreamTLS(path string, u *Upstream) {
 	tls := path + ".tls"
 	switch {
 	case b.written(tls+".cert") && !b.written(tls+".key"):
-		b.errs.Add(u.TLS.Cert.Pos, tls+".cert", `needs its private key: write key = "client.key"`)
+		b.errs.Add(b.pos[tls+".cert"], tls+".cert", `needs its private key: write key = "client.key"`)
 	case b.written(tls+".key") && !b.written(tls+".cert"):
-		b.errs.Add(u.TLS.Key.Pos, tls+".key", `needs its certificate: write cert = "client.crt"`)
+		b.errs.Add(b.pos[tls+".key"], tls+".key", `needs its certificate: write cert = "client.crt"`)
 	}
 	if b.written(tls) && secure == 0 && len(u.Endpoints) > 0 {
 		b.warn.Add(u.TLS.Pos, tls, "counts for nothing, because no endpoint has the scheme https")

@@ -52,6 +52,7 @@ type Request struct {
 
 	RemoteAddr netip.AddrPort // the peer of the connection
 	TLS        *TLSInfo       // of the connection; nil without TLS
+	Listener   string         // name of the listener that the connection came to, "" when it has none
 	ClientIP   netip.Addr     // the client, after trusted proxies were heard
 	Expect     bool           // the client waits for 100 before it sends its body
 	HeadSize   int64          // bytes of the request's head on the wire

@@ -81,7 +81,7 @@ func (g *Generation) buildUpstreams(prev *Generation, errs *conf.Errors) {
 		}
 		built, err := upstream.New(upstreamOptions(&u), before)
 		if err != nil {
-			errs.Add(u.Pos, "upstream."+u.Name, "%s", err)
+			upstreamError(&u, err, errs)
 			continue
 		}
 		g.upstreams[u.Name] = built
@@ -91,7 +91,7 @@ func (g *Generation) buildUpstreams(prev *Generation, errs *conf.Errors) {
 
 func upstreamOptions(u *conf.Upstream) upstream.Options {
 	o := upstream.Options{
-		Name: u.Name, Balance: u.Balance, Host: u.Host, Limits: limits(u.Timeouts),
+		Name: u.Name, Balance: u.Balance, Host: u.Host, Protocol: u.Protocol, TLS: upstreamTLS(&u.TLS), Limits: limits(u.Timeouts),
 		Pool:   upstream.PoolOptions{Connections: u.Pool.Connections, Wait: u.Pool.Wait},
 		Health: upstream.HealthOptions{Failures: u.Health.Failures, Out: u.Health.Out, Probes: u.Health.Probes},
 	}
@@ -156,7 +156,7 @@ func routeLimits(r *conf.Route, u *conf.Upstream) core.Limits {
 }
 
 func newRule(r *conf.Route) *route.Rule {
-	rule := &route.Rule{Hosts: r.Hosts, Methods: r.Methods, Priority: r.Priority,
+	rule := &route.Rule{Hosts: r.Hosts, Methods: r.Methods, Listeners: r.Listeners, Priority: r.Priority,
 		Headers: conditions(r.Headers), Query: conditions(r.Query), Cookies: conditions(r.Cookies), Body: conditions(r.Body)}
 	switch r.Path.Kind {
 	case conf.PathSegments:

@@ -238,8 +238,10 @@ func (g *Gateway) changeListeners(gen *Generation, fresh map[string]*server.List
 	for address, l := range fresh {
 		g.listeners[address] = l
 	}
-	for address, l := range g.listeners {
-		l.Secure(gen.tls[address])
+	for _, l := range gen.config.Listeners {
+		if open := g.listeners[l.Address]; open != nil {
+			open.Configure(l.Name, gen.tls[l.Address])
+		}
 	}
 	for _, l := range fresh {
 		if g.running {

@@ -31,8 +31,9 @@ type Leg struct {
 	hard    core.Instant   // when the time for the head is over
 	pinned  *core.Endpoint // a script's choice
 	attempt upstream.Attempt
-	conn    *upstream.Conn
-	before  int64 // bytes that conn had read before this request
+	conn    *upstream.Conn // of HTTP/1.1
+	round   *round         // of HTTP/2
+	before  int64          // bytes that conn had read before this request
 	upload  upload
 	framing http1.Framing
 	held    http1.Held // after Finish: where the fields of the answer lie
@@ -91,6 +92,9 @@ func (l *Leg) try(failed *core.Endpoint) (err error) {
 		return &step{choosing, err}
 	}
 	l.x.Endpoint = l.attempt.Endpoint
+	if t := l.up.Transport(l.attempt.Endpoint); t != nil {
+		return l.tryHTTP2(t)
+	}
 	connect := min(l.limits.Connect, l.hard.Sub(core.Now()))
 	if l.conn, err = l.up.Pool(l.attempt.Endpoint).Get(connect, &l.x.Lifeline); err != nil {
 		return &step{connecting, err}
@@ -135,6 +139,10 @@ func (l *Leg) settle(err error) (again bool) {
 	s := err.(*step)
 	l.upload.stop(l)
 	l.x.Lifeline.Release()
+	if l.round != nil {
+		l.round.end()
+		l.round = nil
+	}
 	if l.conn != nil {
 		l.up.Pool(l.attempt.Endpoint).Discard(l.conn)
 	}
@@ -159,7 +167,7 @@ func (l *Leg) settle(err error) (again bool) {
 // endpoint: it closed the connection while it was idle (RFC 9112 section 9.3.1).
 func (l *Leg) stale(err error) bool {
 	s := err.(*step)
-	return s.phase >= sending && l.conn.Reused && l.conn.Read == l.before && !errors.Is(err, http1.ErrTimeout)
+	return s.phase >= sending && l.conn != nil && l.conn.Reused && l.conn.Read == l.before && !errors.Is(err, http1.ErrTimeout)
 }
 
 // repeatable tells whether the request may go out once more: its method allows it (RFC 9110 section 9.2.2) and its body is still whole.
@@ -180,6 +188,10 @@ func (l *Leg) Finish() {
 	x := l.x
 	l.upload.stop(l)
 	stays := x.Lifeline.Release()
+	if l.round != nil {
+		l.round.end()
+		return
+	}
 	pool := l.up.Pool(l.attempt.Endpoint)
 	fit := stays && l.conn.Body.Ended() && l.upload.clean() && !l.framing.Close && l.conn.Buffered() == 0
 	l.held = l.conn.Detach()

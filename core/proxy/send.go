@@ -118,8 +118,11 @@ func (l *Leg) appendForwarded(out []byte) []byte {
 	} else if f := r.Header.GetKind(core.KindForwardedPrefix); f != nil {
 		out = http1.AppendField(out, core.Bytes("X-Forwarded-Prefix"), f)
 	}
-	if r.Proto == core.HTTP10 {
+	switch r.Proto {
+	case core.HTTP10:
 		return append(out, "Via: 1.0 moongate\r\n"...)
+	case core.HTTP2:
+		return append(out, "Via: 2.0 moongate\r\n"...)
 	}
 	return append(out, "Via: 1.1 moongate\r\n"...)
 }

@@ -15,13 +15,14 @@ type predicate interface {
 
 // What predicates cost, roughly in nanoseconds.
 const (
-	costMethod = 1
-	costClient = 10
-	costHeader = 20
-	costQuery  = 30
-	costCookie = 40
-	costTime   = 60
-	costRegexp = 200
+	costMethod   = 1
+	costListener = 2
+	costClient   = 10
+	costHeader   = 20
+	costQuery    = 30
+	costCookie   = 40
+	costTime     = 60
+	costRegexp   = 200
 )
 
 // newPredicates compiles a rule's predicates, cheapest first, without its body's. The second result is spelled alike for rules that
@@ -37,6 +38,9 @@ func newPredicates(r *Rule, opts *Options) (list []predicate, sign string, err e
 	if len(r.Methods) > 0 {
 		p, fault := newMethod(r.Methods)
 		add(p, "method="+signSet(r.Methods), fault)
+	}
+	if len(r.Listeners) > 0 {
+		add(listener(r.Listeners), "listener="+signSet(r.Listeners), nil)
 	}
 	if len(r.Clients) > 0 {
 		p, fault := newClient(r.Clients)

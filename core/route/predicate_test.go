@@ -225,3 +225,14 @@ func TestGroupOfWeightsZeroTakesNothing(t *testing.T) {
 		t.Errorf("goes to %q", got)
 	}
 }
+
+func TestListenersMatchByName(t *testing.T) {
+	table := table(t, named("in", func(r *route.Rule) { r.Listeners = []string{"secure", "grpc"} }), named("out", func(*route.Rule) {}))
+	for name, want := range map[string]string{"secure": "in", "grpc": "in", "Secure": "out", "": "out"} {
+		x := exchange("/")
+		x.Request.Listener = name
+		if got := match(t, table, x); got != want {
+			t.Errorf("listener %q: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -15,13 +15,14 @@ type Rule struct {
 	PathPrefix string // whole segments
 	PathRegex  string // RE2; searches the path without ;parameters, anchored only by ^ and $
 
-	Methods []string    // any of them; case counts (RFC 9110 section 9.1)
-	Clients []string    // CIDRs or addresses; any of them
-	Headers []Condition // several lines of one name are tested as one value, joined by ", "
-	Query   []Condition // the first value of a name counts
-	Cookies []Condition // the first value of a name counts
-	Body    []Condition // keys are gjson paths into a JSON body
-	Time    Window
+	Methods   []string    // any of them; case counts (RFC 9110 section 9.1)
+	Listeners []string    // names of listeners; any of them
+	Clients   []string    // CIDRs or addresses; any of them
+	Headers   []Condition // several lines of one name are tested as one value, joined by ", "
+	Query     []Condition // the first value of a name counts
+	Cookies   []Condition // the first value of a name counts
+	Body      []Condition // keys are gjson paths into a JSON body
+	Time      Window
 
 	Weight   *int // share within the group of routes that differ only in it; 0 takes nothing; nil: no group
 	Priority int
@@ -63,6 +64,9 @@ func (r *Rule) PrefixSegments() (n int, ok bool) {
 func (r *Rule) predicates() int {
 	n := len(r.Headers) + len(r.Query) + len(r.Cookies) + len(r.Body)
 	if len(r.Methods) > 0 {
+		n++
+	}
+	if len(r.Listeners) > 0 {
 		n++
 	}
 	if len(r.Clients) > 0 {

@@ -15,6 +15,7 @@ import (
 type conn2 struct {
 	net.Conn
 	srv    *Server
+	by     *listening
 	secure *secured // nil without TLS
 	remote netip.AddrPort
 	closed sync.Once
@@ -29,8 +30,9 @@ type conn2 struct {
 // readBuffer2 is the size of a read. Frames that carry much are taken by the server in one piece beside it.
 const readBuffer2 = 4 << 10
 
-func newConn2(nc net.Conn, secure *secured, early []byte, s *Server) *conn2 {
-	c := &conn2{Conn: nc, srv: s, secure: secure, remote: remoteOf(nc), head: s.settings.Load().HeadTimeout}
+func newConn2(nc net.Conn, by *listening, early []byte, s *Server) *conn2 {
+	secure, _ := nc.(*secured)
+	c := &conn2{Conn: nc, srv: s, by: by, secure: secure, remote: remoteOf(nc), head: s.settings.Load().HeadTimeout}
 	c.buf = make([]byte, max(readBuffer2, len(early)))
 	c.in = c.buf[:copy(c.buf, early)]
 	c.guard.begin(core.Now())

@@ -43,6 +43,7 @@ func newHTTP2(s *Server, set Settings) *http2Leg {
 		MaxHeaderBytes:    2 * set.Head.Head, // what lies between is answered here
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams:          maxStreams,
+			MaxReadFrameSize:              16 << 10,
 			MaxReceiveBufferPerStream:     streamWindow,
 			MaxReceiveBufferPerConnection: connWindow,
 			WriteByteTimeout:              set.BodyIdle,
@@ -52,7 +53,7 @@ func newHTTP2(s *Server, set Settings) *http2Leg {
 }
 
 // serveHTTP2 hands a connection over. early is what was read of it already.
-func (s *Server) serveHTTP2(nc net.Conn, secure *secured, early []byte) {
+func (s *Server) serveHTTP2(nc net.Conn, by *listening, early []byte) {
 	s.mu.Lock()
 	h := s.http2
 	if s.draining.Load() {
@@ -70,7 +71,7 @@ func (s *Server) serveHTTP2(nc net.Conn, secure *secured, early []byte) {
 		}()
 	})
 	s.connections2.Add(1)
-	c := newConn2(nc, secure, early, s)
+	c := newConn2(nc, by, early, s)
 	if !h.conns.give(c) {
 		_ = c.Close()
 	}

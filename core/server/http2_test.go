@@ -75,7 +75,7 @@ func TestHTTP2RequestsArriveWhole(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	got, _ := io.ReadAll(resp.Body)
-	want := `HTTP/2.0 PATCH gw.test:81 /a%2Fb/%41?x=%zz&; true none false "some text" Accept-Encoding=gzip Cookie=a=1; b=2 Te=trailers X-Many=1 X-Many=2 trailer X-Sum=9`
+	want := `HTTP/2.0 PATCH gw.test:81 /a%2Fb/%41?x=%zz&; true none false "some text" Accept-Encoding=gzip Cookie=a=1; b=2 Te=trailers Trailer=X-Sum X-Many=1 X-Many=2 trailer X-Sum=9`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -92,7 +92,7 @@ func TestHTTP2AnswersArriveAsTheyAre(t *testing.T) {
 			w.Body.Attach(strings.NewReader("abc"), 3)
 		}, `200 3 "abc" map[Content-Length:[3]] map[]`},
 		"no length invented, no type, no date": {"GET", func(w *core.Response) { w.Body.Attach(strings.NewReader("<html>"), -1) }, `200 -1 "<html>" map[] map[]`},
-		"no body": {"GET", func(w *core.Response) { w.Body.Attach(nil, 0) }, `200 0 "" map[] map[]`},
+		"no body":                              {"GET", func(w *core.Response) { w.Body.Attach(nil, 0) }, `200 0 "" map[] map[]`},
 		"empty with a length": {"GET", func(w *core.Response) {
 			w.Header.Add("Content-Length", "0")
 			w.Body.Attach(nil, 0)

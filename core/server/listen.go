@@ -11,7 +11,13 @@ import (
 // Listener is an address that clients connect to. Connections that it accepted are served as it was set when they came.
 type Listener struct {
 	net.Listener
-	tls atomic.Pointer[TLS]
+	set atomic.Pointer[listening]
+}
+
+// listening is how a listener was set when a connection came. It is immutable.
+type listening struct {
+	name string
+	tls  *TLS // nil: without
 }
 
 // Listen opens an address, host:port, for connections without TLS.
@@ -20,20 +26,23 @@ func Listen(address string) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Listener{Listener: l}, nil
+	listener := &Listener{Listener: l}
+	listener.set.Store(&listening{})
+	return listener, nil
 }
 
-// Secure makes connections from now on begin with a handshake by t; nil: without TLS. It may be called at any time.
-func (l *Listener) Secure(t *TLS) { l.tls.Store(t) }
+// Configure says what holds for connections from now on: the listener's name, which their requests carry, and TLS; nil: they have none.
+// It may be called at any time.
+func (l *Listener) Configure(name string, t *TLS) { l.set.Store(&listening{name, t}) }
 
 // start serves a new connection in a goroutine of its own.
-func (s *Server) start(nc net.Conn, t *TLS) {
+func (s *Server) start(nc net.Conn, by *listening) {
 	s.running.Add(1)
-	if t != nil {
-		go s.welcome(nc, t)
+	if by.tls != nil {
+		go s.welcome(nc, by)
 		return
 	}
-	go s.enter(newClient(s, nc)).run()
+	go s.enter(newClient(s, nc, by)).run()
 }
 
 // enter puts a client on the list.
@@ -46,9 +55,9 @@ func (s *Server) enter(c *client) *client {
 }
 
 // welcome shakes hands with a client and serves it by the protocol that it chose.
-func (s *Server) welcome(nc net.Conn, t *TLS) {
+func (s *Server) welcome(nc net.Conn, by *listening) {
 	ctx, cancel := context.WithTimeout(s.welcoming, s.settings.Load().HeadTimeout)
-	secure, err := t.shake(ctx, nc)
+	secure, err := by.tls.shake(ctx, nc)
 	cancel()
 	s.handshakes.Add(1)
 	if err != nil {
@@ -60,14 +69,14 @@ func (s *Server) welcome(nc net.Conn, t *TLS) {
 	}
 	if state := secure.ConnectionState(); state.NegotiatedProtocol == "h2" {
 		if strongEnough(state) {
-			s.serveHTTP2(secure, secure, nil)
+			s.serveHTTP2(secure, by, nil)
 		} else {
 			_ = nc.Close()
 		}
 		s.running.Done()
 		return
 	}
-	c := newClient(s, secure)
+	c := newClient(s, secure, by)
 	c.tls, c.scheme = secure, "https"
 	s.enter(c).run()
 }

@@ -19,6 +19,7 @@ type client struct {
 	srv    *Server
 	conn   *http1.Conn
 	remote netip.AddrPort
+	by     *listening
 	scheme string
 	tls    *secured // nil without TLS
 	early  []byte   // begins HTTP/2: what was read of it, for its own leg
@@ -44,8 +45,8 @@ type client struct {
 // keepBuffers is how long an idle connection keeps its buffers.
 const keepBuffers = 1500 * time.Millisecond
 
-func newClient(s *Server, nc net.Conn) *client {
-	c := &client{srv: s, conn: http1.NewConn(nc), remote: remoteOf(nc), scheme: "http"}
+func newClient(s *Server, nc net.Conn, by *listening) *client {
+	c := &client{srv: s, by: by, conn: http1.NewConn(nc), remote: remoteOf(nc), scheme: "http"}
 	c.onRead = c.bodyWanted
 	return c
 }
@@ -65,7 +66,7 @@ func (c *client) run() {
 		c.serveOne()
 	}
 	if c.early != nil {
-		c.srv.serveHTTP2(c.conn.NetConn(), nil, c.early)
+		c.srv.serveHTTP2(c.conn.NetConn(), c.by, c.early)
 	}
 }
 
@@ -122,7 +123,7 @@ func (c *client) readHead(set *Settings) *core.Error {
 	c.conn.ReadWithin(core.Now(), set.HeadTimeout)
 	head, err := c.conn.ReadRequestHead(set.Head)
 	x.Times.Start = core.Now()
-	x.Request.RemoteAddr, x.Request.Scheme = c.remote, c.scheme
+	x.Request.RemoteAddr, x.Request.Scheme, x.Request.Listener = c.remote, c.scheme, c.by.name
 	if c.tls != nil {
 		x.Request.TLS = c.tls.info
 	}

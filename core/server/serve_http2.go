@@ -96,7 +96,7 @@ func (c *stream) readHead(r *http.Request, set *Settings) *core.Error {
 	if c.conn.secure != nil {
 		q.Scheme, q.TLS = "https", c.conn.secure.info
 	}
-	q.Host = core.Bytes(r.Host)
+	q.Host, q.Listener = core.Bytes(r.Host), c.conn.by.name
 	if fault := c.readTarget(r.RequestURI, set); fault != nil {
 		return fault
 	}
@@ -185,6 +185,9 @@ func (c *stream) readFields(r *http.Request, set *Settings) *core.Error {
 			q.Header.Append(key, core.Bytes(v), kind)
 		}
 		lines += len(values)
+	}
+	for name := range r.Trailer { // the standard library takes the announcement away
+		q.Header.Append(core.Bytes("Trailer"), core.Bytes(name), core.KindTrailer)
 	}
 	if q.HeadSize = int64(size); size > set.Head.Head || lines > maxFields2 {
 		q.Header.Reset()

@@ -155,12 +155,12 @@ func TestConnectionsOutliveTheirCertificate(t *testing.T) {
 		_, _ = r.Discard(2)
 	}
 	ask()
-	s.Secure(one("new.test"))
+	s.Configure("here", one("new.test"))
 	ask()
 	if _, body := get(t, browser(t, s.addr, &tls.Config{RootCAs: ca.pool()}, true), "https://new.test/"); body != "ok" {
 		t.Error(body)
 	}
-	s.Secure(nil)
+	s.Configure("here", nil)
 	if _, body := get(t, browser(t, s.addr, nil, false), "http://plain.test/"); body != "ok" {
 		t.Error(body)
 	}

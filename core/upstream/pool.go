@@ -2,7 +2,9 @@ package upstream
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"sync"
@@ -28,6 +30,7 @@ var ErrClientGone = errors.New("client left")
 // Pool is the connections to one endpoint. The one that came back last goes out first. It is safe for concurrent use.
 type Pool struct {
 	address string
+	tls     *tls.Config // nil: without
 
 	mu      sync.Mutex
 	opts    PoolOptions
@@ -184,24 +187,42 @@ func (p *Pool) dial(connect time.Duration, life *core.Lifeline) (*Conn, error) {
 		p.free(nil)
 		return nil, ErrClientGone
 	}
-	var d net.Dialer
-	nc, err := d.DialContext(ctx, "tcp", p.address)
+	c, err := p.connect(ctx)
 	stays := life.Release()
 	switch {
 	case err == nil && stays:
-		c := &Conn{Conn: http1.NewConn(nc), pool: p}
-		if sc, ok := nc.(syscall.Conn); ok {
-			c.raw, _ = sc.SyscallConn()
-		}
 		return c, nil
 	case err == nil:
-		_ = nc.Close()
+		c.Cut()
 	}
 	p.free(nil)
 	if !stays {
 		return nil, ErrClientGone
 	}
 	return nil, err
+}
+
+// connect opens a connection and shakes hands where that is wanted.
+func (p *Pool) connect(ctx context.Context) (*Conn, error) {
+	var d net.Dialer
+	nc, err := d.DialContext(ctx, "tcp", p.address)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{pool: p}
+	if sc, ok := nc.(syscall.Conn); ok {
+		c.raw, _ = sc.SyscallConn()
+	}
+	if p.tls != nil {
+		secure := http1.SecureClient(nc, p.tls)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			_ = nc.Close()
+			return nil, fmt.Errorf("no TLS handshake: %w", err)
+		}
+		nc = secure
+	}
+	c.Conn = http1.NewConn(nc)
+	return c, nil
 }
 
 // Put brings a connection back that is fit for another exchange.

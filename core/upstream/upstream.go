@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"sync"
@@ -23,6 +24,8 @@ type Options struct {
 	Name      string
 	Balance   string // name of the algorithm
 	Host      string // "upstream", "client" or a fixed name
+	Protocol  string // H1, H2 or H2C; "" is H1
+	TLS       TLSOptions
 	Endpoints []Target
 	Limits    core.Limits
 	Pool      PoolOptions // for each endpoint
@@ -31,7 +34,7 @@ type Options struct {
 
 // Target is one endpoint as configured.
 type Target struct {
-	URL    string // http://host[:port]
+	URL    string // http://host[:port] or https://host[:port]
 	Weight int    // 0 is drained
 }
 
@@ -51,8 +54,9 @@ type Upstream struct {
 
 // live is what an endpoint keeps over reloads.
 type live struct {
-	pool   *Pool
-	health health
+	pool      *Pool
+	transport *http.Transport // nil for HTTP/1.1
+	health    health
 }
 
 // New makes an upstream. prev, when not nil, is the one of that name in the generation before: endpoints that stay keep their
@@ -72,7 +76,11 @@ func New(o Options, prev *Upstream) (*Upstream, error) {
 		if e.Weight > 0 {
 			u.active = append(u.active, e)
 		}
-		u.live = append(u.live, u.adopt(prev, e))
+		l, err := u.adopt(prev, e)
+		if err != nil {
+			return nil, err
+		}
+		u.live = append(u.live, l)
 	}
 	if prev != nil && prev.opts.Balance == o.Balance && slices.Equal(prev.opts.Endpoints, o.Endpoints) {
 		u.balancer = prev.balancer
@@ -88,29 +96,40 @@ func newEndpoint(upstream string, t Target, index int) (*core.Endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	if parsed.Scheme != "http" || parsed.Host == "" || parsed.Path != "" && parsed.Path != "/" {
-		return nil, fmt.Errorf("endpoint %q: want http://host:port", t.URL)
+	port, known := map[string]string{"http": "80", "https": "443"}[parsed.Scheme]
+	if !known || parsed.Host == "" || parsed.Path != "" && parsed.Path != "/" {
+		return nil, fmt.Errorf("endpoint %q: want http://host:port or https://host:port", t.URL)
 	}
 	e := &core.Endpoint{Upstream: upstream, Scheme: parsed.Scheme, Authority: parsed.Host, Weight: t.Weight, Index: index}
-	e.Address = net.JoinHostPort(parsed.Hostname(), "80")
-	if port := parsed.Port(); port == "80" {
-		e.Authority = parsed.Host[:len(parsed.Host)-len(":80")]
-	} else if port != "" {
-		e.Address = net.JoinHostPort(parsed.Hostname(), port)
+	e.Address = net.JoinHostPort(parsed.Hostname(), port)
+	if own := parsed.Port(); own == port {
+		e.Authority = parsed.Host[:len(parsed.Host)-len(":"+port)]
+	} else if own != "" {
+		e.Address = net.JoinHostPort(parsed.Hostname(), own)
 	}
 	return e, nil
 }
 
 // adopt finds what prev knows of the same address, or begins anew.
-func (u *Upstream) adopt(prev *Upstream, e *core.Endpoint) *live {
-	if prev != nil {
+func (u *Upstream) adopt(prev *Upstream, e *core.Endpoint) (*live, error) {
+	if prev != nil && prev.opts.Protocol == u.opts.Protocol && prev.opts.TLS.equal(&u.opts.TLS) {
 		for i, old := range prev.endpoints {
 			if old.Address == e.Address && old.Scheme == e.Scheme && !slices.Contains(u.live, prev.live[i]) {
-				return prev.live[i]
+				return prev.live[i], nil
 			}
 		}
 	}
-	return &live{pool: newPool(e.Address, u.opts.Pool)}
+	l := &live{pool: newPool(e.Address, u.opts.Pool)}
+	if e.Scheme == "https" {
+		var err error
+		if l.pool.tls, err = u.opts.TLS.config(e.Address); err != nil {
+			return nil, err
+		}
+	}
+	if u.opts.Protocol == H2 || u.opts.Protocol == H2C {
+		l.transport = newTransport(e.Address, l.pool.tls, u.opts.Pool)
+	}
+	return l, nil
 }
 
 // Commit makes the upstream's settings hold for what it took over from the generation before. The generation calls it when it goes live.
@@ -126,6 +145,9 @@ func (u *Upstream) Retire(next *Upstream) {
 	for _, l := range u.live {
 		if next == nil || !slices.Contains(next.live, l) {
 			l.pool.Close()
+			if l.transport != nil {
+				l.transport.CloseIdleConnections()
+			}
 		}
 	}
 }

@@ -1,0 +1,334 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/http1"
+	"github.com/moongate/moongate/core/upstream"
+)
+
+// round is a leg's request over HTTP/2, which the standard library's transport carries. The transport works in goroutines of its own that
+// may outlast the exchange by a little: what they touch of it is guarded, and closed to them in the end.
+type round struct {
+	l      *Leg
+	cancel context.CancelCauseFunc
+	ctx    context.Context
+	resp   *http.Response
+	body   outgoing
+
+	connected atomic.Int64 // core.Instant at which there was a connection
+	wrote     atomic.Int64 // core.Instant at which all of the request was written
+	clock     *time.Timer  // what looks after the time until the head; nil before it is asked for
+	reading   watch        // what looks after the time between two reads of the answer
+
+	mu   sync.Mutex // guards over, clock and the client's end against interim answers
+	over bool
+}
+
+var (
+	errConnecting = fmt.Errorf("no connection: %w", context.DeadlineExceeded)
+	errEnded      = errors.New("exchange has ended")
+)
+
+// tryHTTP2 is what try does where the endpoint speaks HTTP/2.
+func (l *Leg) tryHTTP2(t *http.Transport) error {
+	r := &round{l: l}
+	l.round = r
+	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	l.x.Request.Expect = false // the body is asked for when it is first read
+	if !l.x.Lifeline.Hold(r) {
+		return &step{connecting, upstream.ErrClientGone}
+	}
+	began := core.Now()
+	r.body.begin(r, began)
+	ctx := httptrace.WithClientTrace(r.ctx, r.trace())
+	r.mu.Lock()
+	r.clock = time.AfterFunc(r.patience(began), r.look)
+	r.mu.Unlock()
+	resp, err := t.RoundTrip(r.request().WithContext(ctx))
+	r.close()
+	l.x.Times.Connected = core.Instant(r.connected.Load())
+	l.x.Times.Sent = core.Instant(r.wrote.Load())
+	if err != nil {
+		return r.fault(err)
+	}
+	r.resp = resp
+	return r.receive()
+}
+
+// close ends the time in which the head is waited for.
+func (r *round) close() {
+	r.mu.Lock()
+	r.over = true
+	if r.clock != nil {
+		r.clock.Stop()
+	}
+	r.mu.Unlock()
+}
+
+// Cut implements core.Cutter.
+func (r *round) Cut() { r.cancel(upstream.ErrClientGone) }
+
+// trace follows the request where the transport has it.
+func (r *round) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { r.connected.Store(int64(core.Now())) },
+		WroteRequest: func(i httptrace.WroteRequestInfo) {
+			if i.Err == nil {
+				r.wrote.Store(int64(core.Now()))
+			}
+		},
+		Got1xxResponse: r.interim,
+	}
+}
+
+// interim passes an interim answer on, unless the exchange has gone on without it.
+func (r *round) interim(status int, header textproto.MIMEHeader) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over || status == 100 {
+		return nil
+	}
+	var h core.Header
+	fillHeader(&h, http.Header(header))
+	return r.l.client.Inform(status, &h)
+}
+
+// fault tells how far a round came that ended with an error.
+func (r *round) fault(err error) error {
+	if cause := context.Cause(r.ctx); cause != nil {
+		err = cause
+	}
+	switch {
+	case r.body.fault() != nil:
+		r.l.upload.err = &http1.ReadError{Err: r.body.fault()}
+		return &step{sending, err}
+	case r.connected.Load() == 0:
+		return &step{connecting, err}
+	case errors.Is(err, http1.ErrTimeout), errors.Is(err, upstream.ErrClientGone):
+		return &step{receiving, err}
+	case strings.Contains(err.Error(), "malformed"), strings.Contains(err.Error(), "header list"):
+		return &step{receiving, &malformed{err}}
+	}
+	return &step{receiving, err}
+}
+
+// patience is the time until the clock looks again.
+func (r *round) patience(now core.Instant) time.Duration {
+	l := r.l
+	if r.connected.Load() == 0 {
+		return max(min(l.limits.Connect, l.hard.Sub(now)), 0)
+	}
+	if wrote := core.Instant(r.wrote.Load()); wrote > 0 {
+		if r.body.none {
+			return l.headTime(wrote) - now.Sub(wrote)
+		}
+		return min(l.limits.FirstByte, l.limits.Total) - now.Sub(wrote)
+	}
+	return l.limits.IdleRead - now.Sub(r.body.waiting(now))
+}
+
+// look ends the round when its time is over. While the request's body is on its way, the clock of the answer stands still; what must move
+// on then is the body.
+func (r *round) look() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return
+	}
+	now := core.Now()
+	connected := r.connected.Load() != 0
+	left := r.patience(now)
+	if left > 0 {
+		r.clock.Reset(left)
+		return
+	}
+	if connected {
+		r.cancel(http1.ErrTimeout)
+	} else {
+		r.cancel(errConnecting)
+	}
+}
+
+// request is the exchange's request as the transport takes it. Path and query go out byte for byte.
+func (r *round) request() *http.Request {
+	l := r.l
+	q, e := &l.x.Request, l.attempt.Endpoint
+	host := string(l.host())
+	target := string(l.appendTarget(nil))
+	u := &url.URL{Scheme: e.Scheme, Host: e.Address}
+	path, query, has := strings.Cut(target, "?")
+	u.Opaque, u.RawQuery, u.ForceQuery = path, query, has
+	if strings.HasPrefix(path, "//") { // which the URL would take for a host
+		u.Opaque = e.Scheme + "://" + host + path
+	}
+	out := &http.Request{Method: q.Method, URL: u, Host: host, Header: l.requestHeader(), ContentLength: q.Body.Length()}
+	if !r.body.none {
+		out.Body = &r.body
+		out.Trailer = announced(&q.Header)
+		r.body.trailer = out.Trailer
+	}
+	return out
+}
+
+// requestHeader is the head's lines, the gateway's own among them.
+func (l *Leg) requestHeader() http.Header {
+	q := &l.x.Request
+	h := make(http.Header, q.Header.Len()+6)
+	for _, f := range q.Header.Fields() {
+		switch {
+		case f.Kind == core.KindTE:
+			if core.HasItem(f.Value, "trailers") {
+				h["Te"] = []string{"trailers"}
+			}
+			continue
+		case !forwarded(f.Kind):
+			continue
+		}
+		name := textproto.CanonicalMIMEHeaderKey(string(f.Name))
+		h[name] = append(h[name], string(f.Value))
+	}
+	if h["User-Agent"] == nil {
+		h["User-Agent"] = nil // none is invented
+	}
+	own := l.appendForwarded(make([]byte, 0, 256))
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(own), "\r\n"), "\r\n") {
+		name, value, _ := strings.Cut(line, ": ")
+		h[name] = append(h[name], value)
+	}
+	h["X-Trace-Id"] = []string{string(l.x.TraceID)}
+	return h
+}
+
+// forwarded tells whether a line of this kind goes out as it is; the others are written anew or end here.
+func forwarded(k core.Kind) bool {
+	switch k {
+	case core.KindHost, core.KindContentLength, core.KindExpect, core.KindForwardedFor, core.KindForwardedProto, core.KindForwardedHost,
+		core.KindForwardedPrefix, core.KindTraceID:
+		return false
+	}
+	return !k.Hop()
+}
+
+// host is the authority that goes out.
+func (l *Leg) host() []byte {
+	switch host := l.up.Host(); host {
+	case "upstream":
+		return core.Bytes(l.attempt.Endpoint.Authority)
+	case "client":
+		return l.x.Request.Host
+	default:
+		return core.Bytes(host)
+	}
+}
+
+// announced are the trailers that the client said would come; only those can be passed on.
+func announced(h *core.Header) http.Header {
+	var t http.Header
+	for _, f := range h.Fields() {
+		if f.Kind != core.KindTrailer {
+			continue
+		}
+		for item, rest := core.NextItem(f.Value); item != nil; item, rest = core.NextItem(rest) {
+			if core.IsToken(item) && http1.TrailerAllowed(core.KindOf(item)) {
+				if t == nil {
+					t = http.Header{}
+				}
+				t[textproto.CanonicalMIMEHeaderKey(string(item))] = nil
+			}
+		}
+	}
+	return t
+}
+
+func fillHeader(h *core.Header, from http.Header) {
+	for name, values := range from {
+		key := core.Bytes(name)
+		kind := core.KindOf(key)
+		for _, v := range values {
+			h.Append(key, core.Bytes(v), kind)
+		}
+	}
+}
+
+// receive takes over the head of the answer and joins its body to the exchange.
+func (r *round) receive() error {
+	l, x := r.l, r.l.x
+	w := &x.Response
+	if w.Status = r.resp.StatusCode; w.Status < 200 || w.Status > 599 {
+		w.Status = 0
+		return &step{receiving, &malformed{errStatus}}
+	}
+	fillHeader(&w.Header, r.resp.Header)
+	if w.Header.CountKind(core.KindContentLength) > 1 {
+		return &step{receiving, &malformed{errLengths}}
+	}
+	x.Times.FirstByte = core.Now()
+	if x.Times.Sent == 0 {
+		x.Times.Sent = x.Times.FirstByte
+	}
+	if w.Status >= 500 {
+		l.attempt.Failed()
+	} else {
+		l.attempt.Succeeded()
+	}
+	l.mapLocation()
+	ended := r.resp.ContentLength == 0 && w.Header.GetKind(core.KindContentLength) == nil // with its head; it may be trailers alone
+	if ended || x.Request.Method == "HEAD" || !core.BodyAllowed(w.Status) {
+		w.Body.Attach(nil, 0)
+		r.trailers()
+		return nil
+	}
+	hard := core.Instant(0)
+	if l.limits.BodyTotal > 0 {
+		hard = x.Times.FirstByte.Add(l.limits.BodyTotal)
+	}
+	r.reading.begin(l.limits.IdleRead, hard, func() { r.cancel(http1.ErrTimeout) })
+	w.Body.Attach(r, r.resp.ContentLength)
+	return nil
+}
+
+var (
+	errStatus  = errors.New("status that is none")
+	errLengths = errors.New("more than one length")
+)
+
+// Read implements io.Reader: the answer's body. It returns io.EOF only after the last byte, with the trailers at hand.
+func (r *round) Read(p []byte) (int, error) {
+	r.reading.enter()
+	n, err := r.resp.Body.Read(p)
+	r.reading.leave()
+	switch {
+	case err == nil:
+	case err == io.EOF:
+		r.trailers()
+	case errors.Is(context.Cause(r.ctx), http1.ErrTimeout):
+		err = http1.ErrTimeout
+	}
+	return n, err
+}
+
+func (r *round) trailers() { fillHeader(&r.l.x.Response.Body.Trailer, r.resp.Trailer) }
+
+// end lets go of everything: the transport touches nothing of the exchange afterwards.
+func (r *round) end() {
+	r.close()
+	r.reading.end()
+	r.body.stop()
+	r.cancel(errEnded)
+	if r.resp != nil {
+		_ = r.resp.Body.Close()
+	}
+}
