@@ -131,8 +131,7 @@ func (g *Generation) forward(x *core.Exchange, client core.Client) (*proxy.Leg, 
 	}
 	if x.Request.Upgrade {
 		if refusal := proxy.Offer(x); refusal != nil {
-			apply(x, refusal)
-			return nil, nil
+			return nil, apply(x, refusal)
 		}
 	}
 	x.Upstream = up.Name()

@@ -29,6 +29,11 @@ func SendBody(c *Conn, head []byte, body *core.Body, chunked bool) (int64, error
 		}
 		head = nil
 	}
+	if !chunked {
+		if s, source := spliceable(c, body); s != nil {
+			return s.splice(head, source, body)
+		}
+	}
 	buf := TakeStream()
 	defer GiveStream(buf)
 	return stream(c, buf, head, body, chunked)
