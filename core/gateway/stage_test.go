@@ -455,3 +455,57 @@ func TestIdentityNeverComesInATrailer(t *testing.T) {
 		t.Errorf("the upstream got %v", trailer)
 	}
 }
+
+func TestWhatAFilterSetsIsNotTheClientsToTake(t *testing.T) {
+	url, heads := recorder(t, ok)
+	h := open(t, route(url), through(&stage{request: func(x *core.Exchange) (*core.Reply, error) {
+		x.Request.Header.Set("X-Gw-User", "alice")
+		return nil, nil
+	}}))
+	h.raw("GET / HTTP/1.1\r\nHost: a\r\nX-Gw-User: mallory\r\nConnection: \r\nConnection: close, X-Gw-User, X-Forwarded-For\r\nKeep-Alive: 5\r\n\r\n", 5*time.Second)
+	head := <-heads
+	if strings.Count(head, "X-Gw-User: alice\r\n") != 1 || strings.Contains(head, "mallory") || !strings.Contains(head, "X-Forwarded-For: 127.0.0.1\r\n") ||
+		strings.Contains(head, "Connection") || strings.Contains(head, "Keep-Alive") {
+		t.Errorf("the upstream got\n%s", head)
+	}
+}
+
+func TestCookieLinesStayApartAndInOrder(t *testing.T) {
+	const cookies = "Set-Cookie: a=1; Expires=Wed, 09 Jun 2027 10:18:14 GMT\r\nSet-Cookie: b=2\r\nSet-Cookie: a=3\r\n"
+	url, heads := recorder(t, "HTTP/1.1 200 OK\r\n"+cookies+"Content-Length: 2\r\n\r\nok")
+	h := open(t, route(url), through(&stage{response: func(x *core.Exchange) error {
+		x.Response.Header.Add("Set-Cookie", "d=4")
+		return nil
+	}}))
+	if got := h.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-A: 1\r\nx-a: 2\r\n\r\n", 5*time.Second); !strings.Contains(got, cookies) || !strings.Contains(got, "Set-Cookie: d=4\r\n") || strings.Count(got, "Set-Cookie") != 4 {
+		t.Errorf("got %q", got)
+	}
+	if head := <-heads; !strings.Contains(head, "X-A: 1\r\nx-a: 2\r\n") {
+		t.Errorf("the upstream got\n%s", head)
+	}
+}
+
+func TestEventsPassAFilterThatTouchesOnlyHeaders(t *testing.T) {
+	goOn := make(chan struct{})
+	url := scripted(t, func(nc net.Conn) {
+		_, _ = readHead(bufio.NewReader(nc))
+		_, _ = io.WriteString(nc, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n")
+		<-goOn
+		_, _ = io.WriteString(nc, "9\r\ndata: 1\n\n\r\n")
+		<-goOn
+		_, _ = io.WriteString(nc, "0\r\n\r\n")
+	})
+	h := open(t, route(url), through(&stage{response: func(x *core.Exchange) error {
+		x.Response.Header.Set("X-Seen", "1")
+		return nil
+	}}))
+	nc, r := h.dial()
+	send(t, nc, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	if head, err := readHead(r); err != nil || !strings.Contains(head, "X-Seen: 1\r\n") {
+		t.Fatalf("the head waits for the first event: %q %v", head, err)
+	}
+	goOn <- struct{}{}
+	expect(t, r, "9\r\ndata: 1\n\n\r\n")
+	goOn <- struct{}{}
+	expect(t, r, "0\r\n\r\n")
+}
