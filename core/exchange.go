@@ -70,6 +70,8 @@ type Response struct {
 	Body   Body
 	Source Source
 
+	Message string // public text of an error that the gateway or a filter made; "" when it has none
+
 	Started  bool  // the head is on the wire: nothing of it can change any more
 	BodySent int64 // body bytes written to the client
 }

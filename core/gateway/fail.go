@@ -30,7 +30,7 @@ func (g *Gateway) fail(x *core.Exchange, err error) {
 // answer fills the response with the standard error JSON.
 func answer(x *core.Exchange, source core.Source, status int, message string) {
 	w := &x.Response
-	w.Status, w.Reason, w.Source = status, nil, source
+	w.Status, w.Reason, w.Source, w.Message = status, nil, source, message
 	w.Header.Set("Content-Type", "application/json")
 	body := make([]byte, 0, 128)
 	body = append(body, `{"code":`...)

@@ -149,7 +149,8 @@ func (l *Leg) settle(err error) (again bool) {
 	switch {
 	case s.phase == choosing:
 		return false
-	case l.upload.fault() != nil || l.x.Lifeline.Broken() || errors.Is(err, upstream.ErrPoolFull) || errors.Is(err, upstream.ErrClientGone):
+	case l.upload.fault() != nil || l.x.Lifeline.Broken() || errors.Is(err, upstream.ErrPoolFull) || errors.Is(err, upstream.ErrClientGone),
+		errors.Is(err, errDeadline):
 		l.attempt.Ended()
 		return false
 	case s.phase == connecting:

@@ -28,6 +28,7 @@ type round struct {
 	resp   *http.Response
 	body   outgoing
 
+	deadline  core.Instant // of the client, 0: none
 	connected atomic.Int64 // core.Instant at which there was a connection
 	wrote     atomic.Int64 // core.Instant at which all of the request was written
 	clock     *time.Timer  // what looks after the time until the head; nil before it is asked for
@@ -39,6 +40,7 @@ type round struct {
 
 var (
 	errConnecting = fmt.Errorf("no connection: %w", context.DeadlineExceeded)
+	errDeadline   = fmt.Errorf("the call's own deadline: %w", http1.ErrTimeout)
 	errEnded      = errors.New("exchange has ended")
 )
 
@@ -53,6 +55,7 @@ func (l *Leg) tryHTTP2(t *http.Transport) error {
 	}
 	began := core.Now()
 	r.body.begin(r, began)
+	r.deadline = deadline(l.x)
 	ctx := httptrace.WithClientTrace(r.ctx, r.trace())
 	r.mu.Lock()
 	r.clock = time.AfterFunc(r.patience(began), r.look)
@@ -115,7 +118,7 @@ func (r *round) fault(err error) error {
 	case r.body.fault() != nil:
 		r.l.upload.err = &http1.ReadError{Err: r.body.fault()}
 		return &step{sending, err}
-	case r.connected.Load() == 0:
+	case r.connected.Load() == 0 && !errors.Is(err, http1.ErrTimeout):
 		return &step{connecting, err}
 	case errors.Is(err, http1.ErrTimeout), errors.Is(err, upstream.ErrClientGone):
 		return &step{receiving, err}
@@ -127,6 +130,15 @@ func (r *round) fault(err error) error {
 
 // patience is the time until the clock looks again.
 func (r *round) patience(now core.Instant) time.Duration {
+	left := r.phaseTime(now)
+	if r.deadline != 0 {
+		left = min(left, r.deadline.Sub(now))
+	}
+	return left
+}
+
+// phaseTime is what is left of the limit of the phase that the round is in.
+func (r *round) phaseTime(now core.Instant) time.Duration {
 	l := r.l
 	if r.connected.Load() == 0 {
 		return max(min(l.limits.Connect, l.hard.Sub(now)), 0)
@@ -155,9 +167,12 @@ func (r *round) look() {
 		r.clock.Reset(left)
 		return
 	}
-	if connected {
+	switch {
+	case r.deadline != 0 && now >= r.deadline:
+		r.cancel(errDeadline)
+	case connected:
 		r.cancel(http1.ErrTimeout)
-	} else {
+	default:
 		r.cancel(errConnecting)
 	}
 }
@@ -294,6 +309,9 @@ func (r *round) receive() error {
 	hard := core.Instant(0)
 	if l.limits.BodyTotal > 0 {
 		hard = x.Times.FirstByte.Add(l.limits.BodyTotal)
+	}
+	if r.deadline != 0 && (hard == 0 || r.deadline < hard) {
+		hard = r.deadline
 	}
 	r.reading.begin(l.limits.IdleRead, hard, func() { r.cancel(http1.ErrTimeout) })
 	w.Body.Attach(r, r.resp.ContentLength)

@@ -41,6 +41,10 @@ func addField(h http.Header, f core.Field) {
 // Respond writes the answer. A body that was cut resets the stream when the exchange has ended.
 func (c *stream) Respond() error {
 	w := &c.x.Response
+	if asksCode(c.x) {
+		c.grpcHead()
+		return nil
+	}
 	bodyless := c.x.Request.Method == "HEAD" || !core.BodyAllowed(w.Status)
 	c.fillHead(bodyless)
 	w.Started = true
@@ -84,7 +88,7 @@ func (c *stream) fillHead(bodyless bool) {
 	length := w.Body.Length()
 	switch {
 	case bodyless:
-	case length >= 0 && (counted || w.Source != core.FromUpstream || w.Body.Changed()):
+	case length >= 0 && (counted || !w.Body.None() && w.Source != core.FromUpstream || w.Body.Changed()):
 		h["Content-Length"] = []string{strconv.FormatInt(length, 10)}
 	default:
 		h["Content-Length"] = nil

@@ -49,7 +49,7 @@ func (h *http2Leg) serve(w http.ResponseWriter, r *http.Request) {
 	} else {
 		h.srv.handler.Serve(c.x, c)
 	}
-	if c.broken {
+	if c.broken || !c.x.Response.Started {
 		panic(http.ErrAbortHandler) // resets the stream
 	}
 }
