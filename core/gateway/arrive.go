@@ -1,10 +1,7 @@
 package gateway
 
 import (
-	"net/netip"
-
 	"github.com/moongate/moongate/core"
-	"github.com/moongate/moongate/core/auth"
 	"github.com/moongate/moongate/core/route"
 )
 
@@ -23,7 +20,7 @@ func (g *Generation) arrive(x *core.Exchange) {
 	identify(x)
 }
 
-// identityName is a header name as CGI and its kin would spell it: - and _ are one.
+// identityName is a header name as CGI and its kin would spell it: whatever is no letter or digit is one.
 type identityName struct{ folded string }
 
 func newIdentityName(name string) identityName {
@@ -36,12 +33,12 @@ func newIdentityName(name string) identityName {
 
 func fold(c byte) byte {
 	switch {
-	case c == '-':
-		return '_'
 	case 'A' <= c && c <= 'Z':
 		return c + 0x20
+	case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+		return c
 	}
-	return c
+	return '_'
 }
 
 func (n identityName) matches(name []byte) bool {
@@ -76,58 +73,6 @@ func (g *Generation) isIdentity(name []byte) bool {
 		}
 	}
 	return false
-}
-
-// hearProxies settles who the client is. What an untrusted peer says about earlier hops is replaced by what the connection shows.
-func (g *Generation) hearProxies(x *core.Exchange) {
-	r := &x.Request
-	peer := r.RemoteAddr.Addr()
-	r.ClientIP = peer
-	if g.trusts(peer) {
-		var lines [8][]byte
-		list := lines[:0]
-		for _, f := range r.Header.Fields() {
-			if f.Kind == core.KindForwardedFor {
-				list = append(list, f.Value)
-			}
-		}
-		r.ClientIP = auth.ClientIP(peer, g.trusted, list)
-		if proto := r.Header.GetKind(core.KindForwardedProto); core.EqualFoldString(proto, "https") {
-			r.Scheme = "https"
-		}
-		return
-	}
-	claims := false
-	for _, f := range r.Header.Fields() {
-		claims = claims || f.Kind >= core.KindForwardedFor && f.Kind <= core.KindForwarded
-	}
-	if claims {
-		replaceClaims(&r.Header, peer, r.Scheme)
-	}
-}
-
-func (g *Generation) trusts(peer netip.Addr) bool {
-	for _, p := range g.trusted {
-		if p.Contains(peer) {
-			return true
-		}
-	}
-	return false
-}
-
-func replaceClaims(h *core.Header, peer netip.Addr, scheme string) {
-	realIP, forwarded := h.Has("X-Real-IP"), h.Has("Forwarded")
-	h.DelFunc(func(f *core.Field) bool { return f.Kind >= core.KindForwardedFor && f.Kind <= core.KindForwarded })
-	if realIP {
-		h.Set("X-Real-IP", peer.String())
-	}
-	if forwarded {
-		node := peer.String()
-		if peer.Is6() {
-			node = `"[` + node + `]"`
-		}
-		h.Set("Forwarded", "for="+node+";proto="+scheme)
-	}
 }
 
 // identify gives the request its ids: the client's where it may be believed, random ones otherwise.

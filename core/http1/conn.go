@@ -221,8 +221,11 @@ func (c *Conn) read(p []byte) (int, error) {
 
 // Write writes all of p.
 func (c *Conn) Write(p []byte) (int, error) {
-	if d := c.writes.idle; d > 0 {
-		c.writes.within(core.Now(), d, c.nc.SetWriteDeadline)
+	idle := c.writes.idle
+	var moved core.Instant // when a byte last went out
+	if idle > 0 {
+		moved = core.Now()
+		c.writes.within(moved, idle/writeSlices, c.nc.SetWriteDeadline)
 	}
 	done := 0
 	for done < len(p) {
@@ -232,19 +235,23 @@ func (c *Conn) Write(p []byte) (int, error) {
 		if err == nil {
 			continue
 		}
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			if n > 0 && c.writes.idle > 0 { // slow, but alive
-				c.writes.limit = core.Now().Add(c.writes.idle)
-			}
-			if c.writes.again(c.nc.SetWriteDeadline) {
-				continue
-			}
-			err = ErrTimeout
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return done, err
 		}
-		return done, err
+		now := core.Now()
+		if n > 0 { // slow, but alive
+			moved = now
+		}
+		if c.writes.armed = 0; now.Sub(moved) >= idle {
+			return done, ErrTimeout
+		}
+		c.writes.within(now, idle/writeSlices, c.nc.SetWriteDeadline)
 	}
 	return done, nil
 }
+
+// writeSlices is how often, within the time that a write may make no progress, it is looked whether it made some.
+const writeSlices = 4
 
 // Begin empties the write buffer and returns it for appending.
 func (c *Conn) Begin() []byte {

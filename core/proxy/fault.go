@@ -38,7 +38,7 @@ func (l *Leg) fault(err error) *core.Error {
 		return core.Fail(503, "upstream is busy", cause)
 	case s.phase == connecting:
 		return core.Fail(502, "upstream cannot be reached", cause)
-	case errors.Is(err, http1.ErrTimeout):
+	case errors.Is(err, http1.ErrTimeout), l.upload.stalled():
 		return core.Fail(504, "upstream did not answer in time", cause)
 	case errors.As(err, new(*malformed)), errors.As(err, new(*core.Error)):
 		return core.Fail(502, "upstream sent a malformed answer", cause)

@@ -19,6 +19,9 @@ func (l *Leg) receive() error {
 		}
 		if l.framing, err = http1.ParseResponse(head, l.x.Request.Method, w); err != nil {
 			w.Status = 0
+			if fault, ok := errors.AsType[*core.Error](err); ok {
+				err = headFault(fault)
+			}
 			return &malformed{err}
 		}
 		if w.Status == 101 {
@@ -67,8 +70,19 @@ func (l *Leg) readHead() ([]byte, error) {
 		if errors.Is(err, http1.ErrTimeout) && l.upload.done != nil {
 			continue // the loop's arithmetic decides whether the time is over
 		}
+		if fault, ok := errors.AsType[*core.Error](err); ok {
+			return nil, &malformed{headFault(fault)}
+		}
 		return head, err
 	}
+}
+
+// headFault words what is wrong with a head; the status that it carries is for clients.
+func headFault(fault *core.Error) error {
+	if fault.Status == 431 || fault.Status == 414 {
+		return fmt.Errorf("head larger than %d KiB, the limit", maxHead>>10)
+	}
+	return errors.New(fault.Public)
 }
 
 func (l *Leg) interim() error {

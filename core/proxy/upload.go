@@ -28,7 +28,7 @@ func (u *upload) start(l *Leg, head []byte) {
 		_, err := http1.SendBody(conn.Conn, head, body, chunked)
 		u.err = err
 		u.sent.Store(int64(core.Now()))
-		if _, client := errors.AsType[*http1.ReadError](err); client {
+		if _, client := errors.AsType[*http1.ReadError](err); client || errors.Is(err, http1.ErrTimeout) {
 			conn.Cut() // no answer to half a request is worth waiting for
 		}
 	}()
@@ -63,6 +63,9 @@ func (u *upload) stop(l *Leg) {
 	u.done = nil
 	l.x.Request.Uploading = false
 }
+
+// stalled tells whether the endpoint stopped taking the body for longer than it may. Only after stop.
+func (u *upload) stalled() bool { return u.fault() == nil && errors.Is(u.err, http1.ErrTimeout) }
 
 // fault is the client's error behind a body that could not be sent, nil when it was not the client's. Only after stop.
 func (u *upload) fault() error {

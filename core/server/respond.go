@@ -54,7 +54,7 @@ func (c *client) Respond() error {
 	bodyless := x.Request.Method == "HEAD" || !core.BodyAllowed(w.Status)
 	chunked := !bodyless && w.Body.Length() < 0 && x.Request.Proto == core.HTTP11
 	untilClose := !bodyless && w.Body.Length() < 0 && !chunked
-	c.close = c.close || untilClose || c.bodyInTheWay()
+	c.close = c.close || untilClose || c.bodyInTheWay() || c.srv.draining.Load()
 	out := c.appendHead(c.conn.Begin(), bodyless, chunked)
 	w.Started = true
 	var err error
@@ -94,7 +94,7 @@ func (c *client) appendHead(out []byte, bodyless, chunked bool) []byte {
 	x := c.x
 	w := &x.Response
 	out = http1.AppendStatusLine(out, w.Status, w.Reason)
-	dated := w.Source == core.FromUpstream
+	dated := false // an answer without a date gets one (RFC 9110 section 6.6.1)
 	for _, f := range w.Header.Fields() {
 		switch {
 		case f.Kind == core.KindOther:
