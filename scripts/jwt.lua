@@ -42,7 +42,8 @@ function M.on_request(req, ctx, conf)
   ctx.user = claims.sub
   local headers = req.headers
   headers["X-User-Id"] = claims.sub
-  headers["X-User-Role"] = claims.role
+  local role = claims.role
+  headers["X-User-Role"] = type(role) == "table" and table.concat(role, ",") or role
 end
 
 return M

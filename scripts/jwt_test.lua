@@ -62,3 +62,16 @@ test("is refused with a secret that is too short, or none", function(t)
   t.config {}
   t.ok(t.refused())
 end)
+
+test("joins several roles", function(t)
+  t.config { secret = secret }
+  local res = request(t, t.token(secret, { sub = "tom", role = { "admin", "ops" } }))
+  t.equal(res.forwarded.headers["X-User-Role"], "admin,ops")
+end)
+
+test("refuses a token whose subject could name nobody or break a header", function(t)
+  t.config { secret = secret }
+  for _, sub in ipairs { "", "tom\r\nX-Admin: 1", "a\0b" } do
+    t.equal(request(t, t.token(secret, { sub = sub })).status, 401)
+  end
+end)

@@ -66,7 +66,10 @@ func TestIssuerAudienceAndRequiredClaims(t *testing.T) {
 	o := auth.JWTOptions{Issuer: []string{"a", "b"}, Audience: []string{"x", "y"}, Required: []string{"sub", "exp"}}
 	v := verifier(t, o)
 	tests := map[string]bool{
-		`{"iss":"a","aud":"x","sub":"","exp":1e10}`:            true,
+		`{"iss":"a","aud":"x","sub":"t","exp":1e10}`:           true,
+		`{"iss":"a","aud":"x","sub":"","exp":1e10}`:            false,
+		`{"iss":"a","aud":"x","sub":"t\r\nX: y","exp":1e10}`:   false,
+		`{"iss":"a","aud":"x","sub":"t\u0000","exp":1e10}`:     false,
 		`{"iss":"b","aud":["z","y"],"sub":"tom","exp":1e10}`:   true,
 		`{"iss":"c","aud":"x","sub":"tom","exp":1e10}`:         false,
 		`{"iss":"A","aud":"x","sub":"tom","exp":1e10}`:         false,
@@ -90,13 +93,13 @@ func TestIssuerAudienceAndRequiredClaims(t *testing.T) {
 }
 
 func TestClaimsKeepWhatWasWritten(t *testing.T) {
-	verified, err := verifier(t, auth.JWTOptions{}).Verify(token(`{"sub":"t\u00f6m \ud83d\ude00\n","id":12345678901234567890,"f":1.10,
+	verified, err := verifier(t, auth.JWTOptions{}).Verify(token(`{"sub":"t\u00f6m \ud83d\ude00","name":"a\n","id":12345678901234567890,"f":1.10,
 		"e":1E400,"admin":true,"not":false,"none":null,"roles":["a",{"b":[]}],"empty":{},"":"x"}`))
 	if err != nil {
 		t.Fatal(err, auth.Reason(err))
 	}
 	claims := verified.Claims
-	for name, want := range map[string]string{"sub": "töm 😀\n", "id": "12345678901234567890", "f": "1.10", "e": "1E400", "": "x", "admin": ""} {
+	for name, want := range map[string]string{"sub": "töm 😀", "name": "a\n", "id": "12345678901234567890", "f": "1.10", "e": "1E400", "": "x", "admin": ""} {
 		if v, ok := claims.Get(name); !ok || v.Text() != want {
 			t.Errorf("%s is %q, want %q", name, v.Text(), want)
 		}

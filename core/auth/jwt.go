@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/moongate/moongate/core"
 )
 
 const (
@@ -191,8 +193,13 @@ func (v *JWT) checkHead(part string, scratch []byte) error {
 // checkClaims checks the registered claims (RFC 7519, section 4.1) and sets the token's times.
 func (v *JWT) checkClaims(t *Token) error {
 	for _, name := range []string{"iss", "sub", "jti"} {
-		if value, ok := t.Claims.Get(name); ok && value.Kind() != String {
+		value, ok := t.Claims.Get(name)
+		switch {
+		case !ok:
+		case value.Kind() != String:
 			return invalid(name + " is not a string")
+		case value.Text() == "" || !core.IsValue(core.Bytes(value.Text())):
+			return invalid(name + " is empty or has a control character") // it could name nobody, or break a header
 		}
 	}
 	if iss, _ := t.Claims.Get("iss"); len(v.claims.Issuer) > 0 && !slices.Contains(v.claims.Issuer, iss.Text()) {
