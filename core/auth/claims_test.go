@@ -114,7 +114,7 @@ func TestClaimsKeepWhatWasWritten(t *testing.T) {
 	if !admin.Bool() || not.Bool() {
 		t.Error("true and false are not told apart")
 	}
-	if first, _ := claims.At(0); claims.Len() != 10 || first != "sub" {
+	if first, _ := claims.At(0); claims.Len() != 11 || first != "sub" {
 		t.Errorf("%d claims, the first %q", claims.Len(), first)
 	}
 	roles, _ := claims.Get("roles")
