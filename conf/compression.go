@@ -50,7 +50,7 @@ func (b *binder) checkCompression(path string, c *Compression) {
 		items []string
 		want  string
 	}{{"types", c.Types, `["text/html"]`}, {"encodings", c.Encodings, `["gzip"]`}} {
-		if key := path + "." + list.key; b.written(key) && len(list.items) == 0 && c.On {
+		if key := path + "." + list.key; b.written(key) && len(list.items) == 0 && !b.faulty(key) {
 			b.errs.Add(b.pos[key], key, "is empty, so nothing is ever compressed: write %s, or take [route.compression] away", list.want)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 // Endpoint is one address of an upstream.
 type Endpoint struct {
 	Pos     Pos
-	URL     string // scheme://host:port, the port always written
+	URL     string // scheme://host:port, the port always written, or unix:/path
 	Scheme  string // "http" or "https"
-	Address string // host:port to connect to
+	Address string // host:port to connect to, or unix:/path
 	Weight  int    // 0: drained
 }
 
@@ -90,6 +90,12 @@ func (b *binder) setURL(key string, pos Pos, text string, e *Endpoint) {
 // parseEndpoint reads scheme, host and port. A path would be silently lost, so it is refused.
 func parseEndpoint(text string) (Endpoint, error) {
 	const want = `write "http://host:port"`
+	if isUnix(text) {
+		if wrong := unixSocket(text); wrong != "" {
+			return Endpoint{}, errors.New(wrong)
+		}
+		return Endpoint{URL: text, Scheme: "http", Address: text}, nil
+	}
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.Opaque != "":

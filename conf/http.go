@@ -20,6 +20,7 @@ type HTTP struct {
 	Path            string // PathStrict, PathNormalise or PathRaw
 	IdentityHeaders []string
 	TrustedProxies  []netip.Prefix
+	TrustUnix       bool  `key:"trusted_proxies.unix"`
 	MaxHead         int64 `unit:"bytes"`               // bytes of request line and headers
 	MaxURL          int64 `key:"max_url" unit:"bytes"` // bytes of the request target
 	MaxBody         int64 `unit:"bytes"`               // bytes of a request's body
@@ -60,7 +61,7 @@ const (
 var httpSection = section[HTTP]{
 	oneOf("path", func(h *HTTP) *string { return &h.Path }, PathStrict, PathNormalise, PathRaw),
 	list("identity_headers", func(h *HTTP) *[]string { return &h.IdentityHeaders }, headerName),
-	prefixes("trusted_proxies", func(h *HTTP) *[]netip.Prefix { return &h.TrustedProxies }),
+	peersOf("trusted_proxies", func(h *HTTP) (*[]netip.Prefix, *bool) { return &h.TrustedProxies, &h.TrustUnix }),
 	size("max_head", func(h *HTTP) *int64 { return &h.MaxHead }, 1<<10, 16<<20),
 	size("max_url", func(h *HTTP) *int64 { return &h.MaxURL }, 64, 16<<20),
 	size("max_body", func(h *HTTP) *int64 { return &h.MaxBody }, 1, largestBody),

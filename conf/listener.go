@@ -12,7 +12,8 @@ import (
 type Listener struct {
 	Pos     Pos
 	Name    string      // that routes may ask for; "" for none
-	Address string      // host:port; the port 0 lets the system choose
+	Address string      // host:port, where the port 0 lets the system choose, or unix:/path
+	Mode    Mode        // permissions of a Unix socket
 	TLS     ListenerTLS `key:"tls"`
 }
 
@@ -21,9 +22,13 @@ func (l Listener) Equal(other Listener) bool { return same(l, other) }
 
 const defaultListener = "127.0.0.1:8080"
 
+// defaultMode lets owner and group of the process connect to a Unix socket.
+const defaultMode = 0o660
+
 var listenerSection = section[Listener]{
 	text("name", func(l *Listener) *string { return &l.Name }, displayName),
 	text("address", func(l *Listener) *string { return &l.Address }, listenAddress),
+	fileMode("mode", func(l *Listener) *Mode { return &l.Mode }),
 	sub("tls", listenerTLSSection, func(l *Listener, p Pos) *ListenerTLS { l.TLS.Pos, l.TLS.On = p, true; return &l.TLS }),
 }
 
@@ -31,12 +36,15 @@ var listenerSection = section[Listener]{
 func (b *binder) bindListeners(key string, v Value, c *Config) {
 	seen := map[string]Pos{}
 	for i, t := range b.tables(key, v) {
-		l := Listener{Pos: t.Pos, TLS: ListenerTLS{Client: ClientOff}}
+		l := Listener{Pos: t.Pos, Mode: defaultMode, TLS: ListenerTLS{Client: ClientOff}}
 		path := fmt.Sprintf("%s[%d]", key, i)
 		b.note(path, t.Pos)
 		listenerSection.bind(b, path, t, &l)
 		b.checkListenerTLS(path+".tls", &l.TLS)
 		b.checkListenerName(path, l.Name, c)
+		if b.written(path+".mode") && l.Address != "" && !isUnix(l.Address) {
+			b.errs.Add(b.pos[path+".mode"], path+".mode", `is for Unix sockets: take it away, or write address = "unix:/run/moongate.sock"`)
+		}
 		first, twice := seen[l.Address]
 		switch {
 		case !b.written(path + ".address"):
@@ -80,8 +88,11 @@ func (b *binder) checkRouteListeners(c *Config) {
 	}
 }
 
-// listenAddress checks "host:port", where the host may be empty, an address or a name.
+// listenAddress checks "host:port", where the host may be empty, an address or a name, and "unix:/path".
 func listenAddress(text string) string {
+	if isUnix(text) {
+		return unixSocket(text)
+	}
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
 		return fmt.Sprintf(`%q is no address to listen on: write "127.0.0.1:8080" or ":8080"`, text)

@@ -163,7 +163,7 @@ func (b *binder) resolveUpstream(path string, t *Table, c *Config, upstreams map
 		return
 	}
 	key := path + ".upstream"
-	if strings.Contains(target, "://") {
+	if strings.Contains(target, "://") || isUnix(target) {
 		e, err := parseEndpoint(target)
 		if err != nil {
 			b.errs.Add(v.Pos, key, "%s", err)

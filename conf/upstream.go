@@ -172,7 +172,7 @@ func displayName(text string) string {
 }
 
 func upstreamName(text string) string {
-	if strings.Contains(text, "://") {
+	if strings.Contains(text, "://") || isUnix(text) {
 		return fmt.Sprintf("%q is a URL: give the upstream a name and write its URLs into endpoints", shorten(text))
 	}
 	return displayName(text)

@@ -1,8 +1,6 @@
 package luaapi
 
 import (
-	"net/netip"
-
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/moongate/moongate/core"
@@ -51,13 +49,8 @@ var entryFields = []field{
 		get: func(f *frame) lua.LValue { return number(float64(f.x.Request.Body.Taken())) }},
 	{name: "bytes_out", kind: "integer", doc: "Bytes of the answer's body that were sent.",
 		get: func(f *frame) lua.LValue { return number(float64(f.x.Response.BodySent)) }},
-	{name: "client_ip", kind: "string?", doc: "Address of the client.",
-		get: func(f *frame) lua.LValue {
-			if f.x.Request.ClientIP == (netip.Addr{}) {
-				return lua.LNil
-			}
-			return lua.LString(f.x.Request.ClientIP.String())
-		}},
+	{name: "client_ip", kind: "string", doc: "Address of the client; `unix` for one without, over a Unix socket.",
+		get: func(f *frame) lua.LValue { return lua.LString(addressText(f.x.Request.ClientIP)) }},
 	{name: "user", kind: "string?", doc: "Who the caller is, when a filter has said so.",
 		get: func(f *frame) lua.LValue { return optional(f.x.User) }},
 	{name: "request_id", kind: "string", doc: "Id of the request.",

@@ -10,6 +10,16 @@ import (
 
 // gw.ip: addresses and networks.
 
+// overUnix stands for the address of who has none.
+const overUnix = "unix"
+
+func addressText(a netip.Addr) string {
+	if !a.IsValid() {
+		return overUnix
+	}
+	return a.String()
+}
+
 var ipFuncs = []vm.Func{
 	{Name: "gw.ip.match",
 		Doc:     "Tells whether an address lies in a network or one of a list; an address alone is a network of one. What is no network raises.",

@@ -29,10 +29,15 @@ var requestFields = []field{
 		get: func(f *frame) lua.LValue { return str(f.x.Request.Host) }, set: setHost},
 	{name: "scheme", kind: "string", doc: "`http` or `https`, after trusted proxies were heard.",
 		get: func(f *frame) lua.LValue { return lua.LString(f.x.Request.Scheme) }},
-	{name: "client_ip", kind: "string", doc: "Address of the client, after trusted proxies were heard.",
-		get: func(f *frame) lua.LValue { return lua.LString(f.x.Request.ClientIP.String()) }},
-	{name: "remote_addr", kind: "string", doc: "Address and port of the connection's other end.",
-		get: func(f *frame) lua.LValue { return lua.LString(f.x.Request.RemoteAddr.String()) }},
+	{name: "client_ip", kind: "string", doc: "Address of the client, after trusted proxies were heard; `unix` for one without, over a Unix socket.",
+		get: func(f *frame) lua.LValue { return lua.LString(addressText(f.x.Request.ClientIP)) }},
+	{name: "remote_addr", kind: "string", doc: "Address and port of the connection's other end; `unix` over a Unix socket.",
+		get: func(f *frame) lua.LValue {
+			if !f.x.Request.RemoteAddr.IsValid() {
+				return lua.LString(overUnix)
+			}
+			return lua.LString(f.x.Request.RemoteAddr.String())
+		}},
 	{name: "headers", kind: "gw.Headers", doc: "Header fields, names in any case: nil when absent, else a string, several lines joined by `, `. " +
 		"Assigning sets one line, nil deletes. `:all(name)` lists the lines, `:add(name, value)` adds one, `pairs` walks them.",
 		get: func(f *frame) lua.LValue {

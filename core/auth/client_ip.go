@@ -12,13 +12,15 @@ import (
 // joined in their order, are walked from the right, and the first address that is not trusted is the client. An entry that is
 // no address ends the walk: the client is the last address understood. So it is when all are trusted: the leftmost one.
 //
+// A peer without an address, over a Unix socket, is taken as trusted: the caller decides whether it is.
+//
 // Entries are IPv4 or IPv6 addresses, with or without a port, IPv6 in brackets or bare. Addresses are compared and returned
 // unmapped (::ffff:192.0.2.1 is 192.0.2.1). Nothing is allocated, and no line is kept.
 func ClientIP(peer netip.Addr, trusted []netip.Prefix, lines [][]byte) netip.Addr {
 	client := peer.Unmap().WithZone("")
 	for i := len(lines) - 1; i >= 0; i-- {
 		for rest := lines[i]; len(rest) > 0; {
-			if !isTrusted(client, trusted) {
+			if client.IsValid() && !isTrusted(client, trusted) {
 				return client
 			}
 			var entry []byte

@@ -26,7 +26,7 @@ func appendLine(b []byte, x *core.Exchange, extra []byte) []byte {
 	b = member(b, `,"upstream":`, core.Bytes(x.Upstream))
 	if e := x.Endpoint; e != nil {
 		b = append(b, `,"endpoint":"`...)
-		b = append(b, e.Authority...)
+		b = append(b, e.Label()...)
 		b = append(b, '"')
 	}
 	b = append(b, `,"status":`...)
@@ -39,6 +39,8 @@ func appendLine(b []byte, x *core.Exchange, extra []byte) []byte {
 	if r.ClientIP.IsValid() {
 		b = append(b, `,"client_ip":"`...)
 		b = append(r.ClientIP.AppendTo(b), '"')
+	} else {
+		b = append(b, `,"client_ip":"unix"`...)
 	}
 	b = member(b, `,"user":`, core.Bytes(x.User))
 	b = borders(b, &x.Times)

@@ -76,13 +76,15 @@ func (g *Gateway) Generation() *Generation { return g.current.Load() }
 func (g *Gateway) Addresses() []string {
 	var list []string
 	for _, u := range g.URLs() {
-		_, address, _ := strings.Cut(u, "://")
-		list = append(list, address)
+		if _, address, ok := strings.Cut(u, "://"); ok {
+			u = address
+		}
+		list = append(list, u)
 	}
 	return list
 }
 
-// URLs are the addresses with their schemes.
+// URLs are the addresses with their schemes; those of Unix sockets stand as they are.
 func (g *Gateway) URLs() []string {
 	g.reloading.Lock()
 	defer g.reloading.Unlock()
@@ -94,6 +96,9 @@ func (g *Gateway) URLs() []string {
 			scheme = "https://"
 		}
 		if open := g.listeners[l.Address]; open != nil {
+			if open.Addr().Network() == "unix" {
+				scheme = ""
+			}
 			list = append(list, scheme+open.Addr().String())
 		}
 	}

@@ -30,6 +30,7 @@ type Generation struct {
 	lengths   uint64                 // bit n: some identity name has n bytes
 	forbidden func(name []byte) bool // isIdentity, bound once
 	trusted   []netip.Prefix
+	trustUnix bool            // whoever comes over a Unix socket
 	policy    core.PathPolicy // where no route says otherwise
 	commit    func()
 	metrics   *metrics.Plan

@@ -39,7 +39,11 @@ func (g *Generation) hearProxies(x *core.Exchange) {
 	}
 }
 
+// trusts tells whether a peer is a trusted proxy. One that came over a Unix socket has no address.
 func (g *Generation) trusts(peer netip.Addr) bool {
+	if !peer.IsValid() {
+		return g.trustUnix
+	}
 	for _, p := range g.trusted {
 		if p.Contains(peer) {
 			return true
@@ -88,12 +92,15 @@ func replaceClaims(h *core.Header, peer netip.Addr, scheme string, trusted bool)
 		claim, odd := claimOf(f.Name)
 		return claim && (odd || !trusted)
 	})
-	if realIP && !trusted {
+	if realIP && !trusted && peer.IsValid() {
 		h.Set("X-Real-IP", peer.String())
 	}
 	if forwarded && !trusted {
 		node := peer.String()
-		if peer.Is6() {
+		switch {
+		case !peer.IsValid():
+			node = "unknown" // RFC 7239 section 6.2
+		case peer.Is6():
 			node = `"[` + node + `]"`
 		}
 		h.Set("Forwarded", "for="+node+";proto="+scheme)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"runtime"
 	"runtime/debug"
@@ -178,7 +179,7 @@ func (g *Gateway) listen(c *conf.Config) (map[string]*server.Listener, error) {
 		if g.listeners[l.Address] != nil || fresh[l.Address] != nil {
 			continue
 		}
-		open, err := server.Listen(l.Address)
+		open, err := server.Listen(l.Address, fs.FileMode(l.Mode))
 		if err != nil {
 			errs.Add(l.Pos, "listener.address", "cannot listen on %s: %s", l.Address, cause(err))
 			continue
@@ -241,6 +242,9 @@ func (g *Gateway) changeListeners(gen *Generation, fresh map[string]*server.List
 	for _, l := range gen.config.Listeners {
 		if open := g.listeners[l.Address]; open != nil {
 			open.Configure(l.Name, gen.tls[l.Address])
+			if err := open.Chmod(fs.FileMode(l.Mode)); err != nil {
+				g.opts.Log.Error("mode of a socket not changed", "listener", l.Address, "error", err)
+			}
 		}
 	}
 	for _, l := range fresh {

@@ -53,7 +53,7 @@ func (g *Generation) Collect(s *metrics.Scrape) {
 		var sum metrics.Pool
 		ready := make(map[string]bool)
 		for _, e := range u.Endpoints() {
-			ready[e.Authority] = u.IsReady(e)
+			ready[e.Label()] = u.IsReady(e)
 			st := u.Pool(e).Stats()
 			sum.Size += st.Open
 			sum.Busy += st.Open - st.Idle

@@ -66,7 +66,7 @@ func settings() server.Settings {
 // open serves h until the test ends; t0 is nil for a listener without TLS.
 func open(t *testing.T, h server.Handler, set server.Settings, t0 *server.TLS) *inn {
 	t.Helper()
-	l, err := server.Listen("127.0.0.1:0")
+	l, err := server.Listen("127.0.0.1:0", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,11 @@ package server
 
 import (
 	"context"
+	"io/fs"
 	"net"
 	"net/netip"
+	"os"
+	"strings"
 	"sync/atomic"
 	"syscall"
 )
@@ -20,13 +23,19 @@ type listening struct {
 	tls  *TLS // nil: without
 }
 
-// Listen opens an address, host:port, for connections without TLS.
-func Listen(address string) (*Listener, error) {
-	l, err := net.Listen("tcp", address)
+// Listen opens an address, host:port or unix:/path, for connections without TLS. mode is what the file of a Unix socket is given. Closing
+// removes that file.
+func Listen(address string, mode fs.FileMode) (l *Listener, err error) {
+	var open net.Listener
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		open, err = listenUnix(path, mode)
+	} else {
+		open, err = net.Listen("tcp", address)
+	}
 	if err != nil {
 		return nil, err
 	}
-	listener := &Listener{Listener: l}
+	listener := &Listener{Listener: open}
 	listener.set.Store(&listening{})
 	return listener, nil
 }
@@ -107,7 +116,15 @@ func plain(nc net.Conn) net.Conn {
 	return nc
 }
 
-// remoteOf is the peer's address, IPv4 as such.
+// Chmod changes the permissions of a Unix socket's file; other listeners have none.
+func (l *Listener) Chmod(mode fs.FileMode) error {
+	if u, ok := l.Listener.(*unixListener); ok {
+		return os.Chmod(u.path, mode)
+	}
+	return nil
+}
+
+// remoteOf is the peer's address, IPv4 as such; the zero value over a Unix socket.
 func remoteOf(nc net.Conn) netip.AddrPort {
 	a, ok := nc.RemoteAddr().(*net.TCPAddr)
 	if !ok {

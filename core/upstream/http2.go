@@ -30,7 +30,6 @@ func newTransport(address string, c *tls.Config, o PoolOptions) *http.Transport 
 	p := new(http.Protocols)
 	p.SetHTTP2(c != nil)
 	p.SetUnencryptedHTTP2(c == nil)
-	d := net.Dialer{Timeout: maxDial}
 	return &http.Transport{
 		Protocols:              p,
 		TLSClientConfig:        c,
@@ -40,8 +39,10 @@ func newTransport(address string, c *tls.Config, o PoolOptions) *http.Transport 
 		MaxIdleConnsPerHost:    o.Connections,
 		IdleConnTimeout:        idleLimit,
 		MaxResponseHeaderBytes: answerHead,
-		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return d.DialContext(ctx, network, address)
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, maxDial)
+			defer cancel()
+			return dial(ctx, address)
 		},
 		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: answerWindow, SendPingTimeout: pingAfter, PingTimeout: pingAfter},
 	}

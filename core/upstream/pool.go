@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"sync"
 	"syscall"
@@ -204,8 +203,7 @@ func (p *Pool) dial(connect time.Duration, life *core.Lifeline) (*Conn, error) {
 
 // connect opens a connection and shakes hands where that is wanted.
 func (p *Pool) connect(ctx context.Context) (*Conn, error) {
-	var d net.Dialer
-	nc, err := d.DialContext(ctx, "tcp", p.address)
+	nc, err := dial(ctx, p.address)
 	if err != nil {
 		return nil, err
 	}

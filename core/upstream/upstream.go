@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,7 +35,7 @@ type Options struct {
 
 // Target is one endpoint as configured.
 type Target struct {
-	URL    string // http://host[:port] or https://host[:port]
+	URL    string // http://host[:port], https://host[:port] or unix:/path
 	Weight int    // 0 is drained
 }
 
@@ -92,6 +93,9 @@ func New(o Options, prev *Upstream) (*Upstream, error) {
 }
 
 func newEndpoint(upstream string, t Target, index int) (*core.Endpoint, error) {
+	if strings.HasPrefix(t.URL, "unix:/") {
+		return &core.Endpoint{Upstream: upstream, Scheme: "http", Address: t.URL, Authority: "localhost", Weight: t.Weight, Index: index}, nil
+	}
 	parsed, err := url.Parse(t.URL)
 	if err != nil {
 		return nil, err

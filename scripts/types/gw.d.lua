@@ -33,8 +33,8 @@
 ---@field raw_query string Query without the question mark, byte for byte; empty when there is none. Assigning replaces it whole; nil takes it away.
 ---@field host string Host that the client asked for, with its port. An assigned one goes out where the upstream's `host` is `client`.
 ---@field scheme string `http` or `https`, after trusted proxies were heard.
----@field client_ip string Address of the client, after trusted proxies were heard.
----@field remote_addr string Address and port of the connection's other end.
+---@field client_ip string Address of the client, after trusted proxies were heard; `unix` for one without, over a Unix socket.
+---@field remote_addr string Address and port of the connection's other end; `unix` over a Unix socket.
 ---@field headers gw.Headers Header fields, names in any case: nil when absent, else a string, several lines joined by `, `. Assigning sets one line, nil deletes. `:all(name)` lists the lines, `:add(name, value)` adds one, `pairs` walks them.
 ---@field cookies gw.Cookies Cookies of the request by name, the first of each. Assigning changes what goes upstream; nil takes one away.
 ---@field params table<string, string> What the `{name}` segments of the route's path stood for.
@@ -117,7 +117,7 @@ function res:set_body(body) end
 ---@field upstream_ms number? Milliseconds from the end of the request filters to the upstream's first byte; nil without an answer of it.
 ---@field bytes_in integer Bytes of the request's body that were read.
 ---@field bytes_out integer Bytes of the answer's body that were sent.
----@field client_ip string? Address of the client.
+---@field client_ip string Address of the client; `unix` for one without, over a Unix socket.
 ---@field user string? Who the caller is, when a filter has said so.
 ---@field request_id string Id of the request.
 ---@field trace_id string Id of the trace.
