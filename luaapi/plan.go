@@ -17,7 +17,12 @@ type Pipeline struct {
 	stages  []*stage
 	byRoute [][]core.Stage
 	world   *world
+	base    *vm.Base
 }
+
+// Retire makes every VM of the pipeline leave when it is next given back, with all that its scripts have piled up. It may be called at
+// any time.
+func (p *Pipeline) Retire() { p.base.Retire() }
 
 // Stages are those that have filters on the route.
 func (p *Pipeline) Stages(route *core.Route) []core.Stage {
@@ -237,7 +242,7 @@ func (b *builder) failedInit(set *settings, err error) {
 }
 
 func (b *builder) pipeline() *Pipeline {
-	p := &Pipeline{Warnings: b.warnings, stages: b.stages, world: b.world, byRoute: make([][]core.Stage, len(b.o.Routes)+1)}
+	p := &Pipeline{Warnings: b.warnings, stages: b.stages, world: b.world, base: b.base, byRoute: make([][]core.Stage, len(b.o.Routes)+1)}
 	for _, st := range b.stages {
 		for id := range st.plans {
 			if len(st.plans[id].turns) > 0 {

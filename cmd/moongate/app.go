@@ -24,6 +24,7 @@ type app struct {
 	access  *gateway.AccessLog
 	gateway *gateway.Gateway
 	admin   *admin.Server
+	scripts *scripting
 	metrics *metrics.Metrics
 	demo    *demo // nil without --demo
 }
@@ -33,6 +34,7 @@ func openApp(o runOptions, s streams) (*app, error) {
 	a := &app{options: o}
 	a.log = slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: &a.level}))
 	a.admin = admin.NewServer(a.log)
+	a.scripts = newScripting(a.log)
 	var err error
 	if a.metrics, err = metrics.New(metrics.Options{Version: release()}); err != nil {
 		return nil, err
@@ -60,7 +62,7 @@ func (a *app) open(c *conf.Config) (err error) {
 	}
 	a.gateway, err = gateway.New(gateway.Options{
 		Load:     a.load,
-		Pipeline: newScripting(a.log).build,
+		Pipeline: a.scripts.build,
 		Metrics:  a.metrics,
 		Log:      a.log,
 		Access:   a.access,
@@ -180,8 +182,14 @@ func (a *app) run(ctx context.Context) error {
 		}
 		demoEnded <- a.demo.run(demoCtx)
 	}()
+	guarded := make(chan struct{})
+	go func() {
+		defer close(guarded)
+		a.scripts.guardHeap(demoCtx)
+	}()
 	err := a.gateway.Run(ctx)
 	endDemo()
+	<-guarded
 	a.admin.Close()
 	return errors.Join(err, <-demoEnded, a.access.Close())
 }

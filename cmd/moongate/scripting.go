@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/moongate/moongate/core/gateway"
 	"github.com/moongate/moongate/core/limit"
@@ -14,6 +15,7 @@ type scripting struct {
 	limits *limit.Registry
 	shared *luaapi.Shared
 	pools  luaapi.PoolCounters
+	live   atomic.Pointer[luaapi.Pipeline] // serves new requests
 	log    *slog.Logger
 }
 
@@ -28,7 +30,7 @@ func (s *scripting) build(parts gateway.Parts) (gateway.Built, error) {
 	if err != nil {
 		return gateway.Built{}, err
 	}
-	return gateway.Built{Pipeline: p, Identity: p.Identity(), Warnings: p.Warnings, Commit: p.Commit, Source: counts{p, s.limits}}, nil
+	return gateway.Built{Pipeline: p, Identity: p.Identity(), Warnings: p.Warnings, Commit: func() { s.live.Store(p); p.Commit() }, Source: counts{p, s.limits}}, nil
 }
 
 // counts tells a scrape of the filters and of the limiters that they take from.
