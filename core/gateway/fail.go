@@ -15,14 +15,15 @@ import (
 // fail turns a breakage into the answer of the exchange: status and public text for the client, the cause for the log. It is the only place
 // that does.
 func (g *Gateway) fail(x *core.Exchange, err error) {
-	status, public := 500, "internal error"
+	status, public, told := 500, "internal error", false
 	if e, ok := errors.AsType[*core.Error](err); ok {
 		status, public = e.Status, e.Public
+		told = e.Cause == nil // a client's own fault: the access line says it all
 	}
 	x.Err = err
 	x.Response.Header.Reset()
 	answer(x, core.FromGateway, status, public)
-	if status >= 500 {
+	if status >= 500 && !told {
 		g.failing.note(g.opts.Log, x, err)
 	}
 }
