@@ -10,15 +10,19 @@ import (
 
 // Listener is an address that clients connect to.
 type Listener struct {
-	Pos     Pos
-	Name    string      // that routes may ask for; "" for none
-	Address string      // host:port, where the port 0 lets the system choose, or unix:/path
-	Mode    Mode        // permissions of a Unix socket
-	TLS     ListenerTLS `key:"tls"`
+	Pos      Pos
+	Name     string      // that routes may ask for; "" for none
+	Address  string      // host:port, where the port 0 lets the system choose, or unix:/path
+	Mode     Mode        // permissions of a Unix socket
+	Protocol string      // ListenAuto, ProtocolH1 or ProtocolH2
+	TLS      ListenerTLS `key:"tls"`
 }
 
 // Equal tells whether two listeners say the same, wherever they stand.
 func (l Listener) Equal(other Listener) bool { return same(l, other) }
+
+// ListenAuto leaves the protocol to each client: HTTP/1.1, or HTTP/2 when it begins with that.
+const ListenAuto = "auto"
 
 const defaultListener = "127.0.0.1:8080"
 
@@ -29,6 +33,7 @@ var listenerSection = section[Listener]{
 	text("name", func(l *Listener) *string { return &l.Name }, displayName),
 	text("address", func(l *Listener) *string { return &l.Address }, listenAddress),
 	fileMode("mode", func(l *Listener) *Mode { return &l.Mode }),
+	oneOf("protocol", func(l *Listener) *string { return &l.Protocol }, ListenAuto, ProtocolH1, ProtocolH2),
 	sub("tls", listenerTLSSection, func(l *Listener, p Pos) *ListenerTLS { l.TLS.Pos, l.TLS.On = p, true; return &l.TLS }),
 }
 
@@ -36,7 +41,7 @@ var listenerSection = section[Listener]{
 func (b *binder) bindListeners(key string, v Value, c *Config) {
 	seen := map[string]Pos{}
 	for i, t := range b.tables(key, v) {
-		l := Listener{Pos: t.Pos, Mode: defaultMode, TLS: ListenerTLS{Client: ClientOff}}
+		l := Listener{Pos: t.Pos, Mode: defaultMode, Protocol: ListenAuto, TLS: ListenerTLS{Client: ClientOff}}
 		path := fmt.Sprintf("%s[%d]", key, i)
 		b.note(path, t.Pos)
 		listenerSection.bind(b, path, t, &l)
@@ -74,7 +79,12 @@ func (b *binder) checkRouteListeners(c *Config) {
 			names = append(names, l.Name)
 		}
 	}
-	for _, r := range c.Routes {
+	for i := range c.Routes {
+		r := &c.Routes[i]
+		if u := c.Upstream(r.Upstream); u != nil && len(r.Upgrades) > 0 && u.Protocol != ProtocolH1 {
+			b.warn.Add(b.where("route."+r.Name+".upgrade", r.Pos), "route."+r.Name+".upgrade",
+				"counts for nothing, because the upstream speaks %s: only HTTP/1.1 can switch protocols", u.Protocol)
+		}
 		key := "route." + r.Name + ".listener"
 		for _, name := range r.Listeners {
 			switch {

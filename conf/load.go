@@ -95,7 +95,7 @@ func (b *binder) bindAll(top *Table, c *Config) {
 // override applies what was given beside the file.
 func (b *binder) override(c *Config, o Options) {
 	if len(c.Listeners) == 0 {
-		c.Listeners = []Listener{{Pos: Pos{c.File, 1}, Address: defaultListener, Mode: defaultMode, TLS: ListenerTLS{Client: ClientOff}}}
+		c.Listeners = []Listener{{Pos: Pos{c.File, 1}, Address: defaultListener, Mode: defaultMode, Protocol: ListenAuto, TLS: ListenerTLS{Client: ClientOff}}}
 	}
 	for _, given := range []struct {
 		flag, address string

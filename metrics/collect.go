@@ -56,6 +56,12 @@ func (s *Scrape) Upgrades(route string, open int64, total uint64) {
 	s.counter(upgrades, float64(total), route)
 }
 
+// Handshakes tells of TLS with clients.
+func (s *Scrape) Handshakes(succeeded, failed int64) {
+	s.counter(tlsHandshakes, float64(succeeded), "success")
+	s.counter(tlsHandshakes, float64(failed), "failure")
+}
+
 // LogDropped tells how many access log lines were dropped.
 func (s *Scrape) LogDropped(lines uint64) { s.counter(logDropped, float64(lines)) }
 

@@ -94,6 +94,7 @@ func (s source) Collect(out *metrics.Scrape) {
 	}
 	out.LogDropped(4)
 	out.Upgrades("user", 2, 5)
+	out.Handshakes(7, 1)
 }
 
 func TestEveryMetricIsShownAndLintsClean(t *testing.T) {

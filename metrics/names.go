@@ -28,6 +28,9 @@ var (
 	upgrades = define("moongate_upgrade_connections_total",
 		"Connections of a route that have switched protocols.", "route")
 
+	tlsHandshakes = define("moongate_tls_handshakes_total",
+		"TLS handshakes with clients that have ended.", "result")
+
 	filterDuration = define("moongate_filter_duration_seconds",
 		"Time that a script's function ran, waits included.", "stage", "script")
 	filterErrors = define("moongate_filter_errors_total",
@@ -82,7 +85,7 @@ func (p *poolFamily) all() []family {
 // families lists every metric of the gateway's own.
 func families() []family {
 	all := []family{
-		httpRequests, httpDuration, httpUnrouted, upgradesOpen, upgrades, filterDuration, filterErrors, filterTimeouts, limiterRefused,
+		httpRequests, httpDuration, httpUnrouted, upgradesOpen, upgrades, tlsHandshakes, filterDuration, filterErrors, filterTimeouts, limiterRefused,
 		upstreamReady, endpointReady, reloads, reloadSuccessful, reloadTime, logDropped, scriptOverflows, buildInfo,
 	}
 	return append(append(all, vmPool.all()...), upstreamPool.all()...)

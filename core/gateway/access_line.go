@@ -20,6 +20,9 @@ func appendLine(b []byte, x *core.Exchange, extra []byte) []byte {
 	b = append(b, '"')
 	b = member(b, `,"method":`, core.Bytes(r.Method))
 	b = member(b, `,"path":`, r.Path)
+	b = append(b, `,"protocol":"`...)
+	b = append(b, r.Proto.String()...)
+	b = append(b, '"')
 	if x.Route != nil {
 		b = member(b, `,"route":`, core.Bytes(x.Route.Name))
 	}

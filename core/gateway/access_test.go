@@ -43,7 +43,7 @@ func TestTheAccessLineHasWhatIsKnown(t *testing.T) {
 		t.Error(err)
 	}
 	delete(line, "time")
-	want := map[string]any{"request_id": string(x.RequestID), "trace_id": string(x.TraceID), "method": "GET", "path": "/a", "route": "r", "upstream": "up", "endpoint": "h:1",
+	want := map[string]any{"request_id": string(x.RequestID), "trace_id": string(x.TraceID), "method": "GET", "path": "/a", "protocol": "HTTP/1.1", "route": "r", "upstream": "up", "endpoint": "h:1",
 		"status": 200.0, "source": "upstream", "bytes_in": 0.0, "bytes_out": 7.0, "client_ip": "10.0.0.1", "user": "alice", "extra": []any{1.0},
 		"ms": map[string]any{"filters": 0.001, "connected": 0.01, "sent": 0.1, "first_byte": 1.0, "last_byte": 1.5}}
 	if fmt.Sprint(line) != fmt.Sprint(want) {

@@ -36,6 +36,7 @@ type Generation struct {
 	metrics   *metrics.Plan
 	source    metrics.Source // of the filters; nil: none
 	access    *AccessLog
+	server    *server.Server // nil where nothing is served
 }
 
 // plan is what a route's requests pass, looked up once for each.

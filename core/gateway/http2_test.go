@@ -398,7 +398,7 @@ func TestErrorsOfTheGatewayAreCodesOfGRPC(t *testing.T) {
 		"first byte":       {routeTo(slow, "protocol = \"h2c\"\n[upstream.timeouts]\nfirst_byte = \"50ms\""), "", nil, "4 upstream did not answer in time"},
 		"client's limit":   {routeTo(slow, "protocol = \"h2c\""), "50m", nil, "4 upstream did not answer in time"},
 		"too large":        {routeTo(slow, "protocol = \"h2c\"") + "[route.http]\nmax_body = \"1B\"\n", "", nil, "8 request body too large"},
-		"malformed": {routeTo(slow, "protocol = \"h2c\""), "", func(r *http.Request) { r.URL.Path = "/a/../b" }, "13 "},
+		"malformed":        {routeTo(slow, "protocol = \"h2c\""), "", func(r *http.Request) { r.URL.Path = "/a/../b" }, "13 "},
 	} {
 		h := open(t, c.text)
 		r := h.grpc(c.timeout)

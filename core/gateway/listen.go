@@ -8,6 +8,8 @@ import (
 	"github.com/moongate/moongate/core/server"
 )
 
+var listenProtocols = map[string]server.Protocol{conf.ListenAuto: server.Either, conf.ProtocolH1: server.HTTP1, conf.ProtocolH2: server.HTTP2}
+
 // buildListeners prepares the handshakes of the listeners that speak TLS. What has not changed is prev's, with its sessions.
 func (g *Generation) buildListeners(prev *Generation, errs *conf.Errors) {
 	g.tls = map[string]*server.TLS{}

@@ -70,6 +70,9 @@ func (g *Generation) Collect(s *metrics.Scrape) {
 			s.Upgrades(g.config.Routes[i].Name, u.open.Load(), u.total.Load())
 		}
 	}
+	if g.server != nil {
+		s.Handshakes(g.server.Handshakes())
+	}
 	s.LogDropped(g.access.Dropped())
 	if g.source != nil {
 		g.source.Collect(s)

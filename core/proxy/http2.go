@@ -49,6 +49,7 @@ func (l *Leg) tryHTTP2(t *http.Transport) error {
 	r := &round{l: l}
 	l.round = r
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	l.x.Request.Upgrade = false
 	l.x.Request.Expect = false // the body is asked for when it is first read
 	if !l.x.Lifeline.Hold(r) {
 		return &step{connecting, upstream.ErrClientGone}

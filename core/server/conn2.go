@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/moongate/moongate/core"
@@ -19,6 +20,7 @@ type conn2 struct {
 	secure *secured // nil without TLS
 	remote netip.AddrPort
 	closed sync.Once
+	served atomic.Int64 // requests that came here
 
 	in    []byte // of buf: read and not yet taken
 	buf   []byte
@@ -41,6 +43,12 @@ func newConn2(nc net.Conn, by *listening, early []byte, s *Server) *conn2 {
 
 // Read implements net.Conn.
 func (c *conn2) Read(p []byte) (int, error) {
+	if c.guard.atSettings() {
+		if err := c.gather(c.guard.left); err != nil {
+			return 0, err
+		}
+		settleSettings(c.in[:min(c.guard.left, len(c.in))])
+	}
 	if len(c.in) == 0 {
 		c.limitHead()
 		if len(p) >= len(c.buf) {
@@ -70,12 +78,42 @@ func (c *conn2) limitHead() {
 	}
 }
 
+// gather reads until n bytes are there, as long as they fit.
+func (c *conn2) gather(n int) error {
+	if n > len(c.buf) || n <= len(c.in) {
+		return nil
+	}
+	have := copy(c.buf, c.in)
+	for have < n {
+		m, err := c.Conn.Read(c.buf[have:])
+		if have += m; m == 0 && err != nil {
+			return err
+		}
+	}
+	c.in = c.buf[:have]
+	return nil
+}
+
 func (c *conn2) pass(b []byte, err error) (int, error) {
 	if bad := c.guard.see(b); bad != nil {
 		c.srv.log.Debug("HTTP/2 connection ended", "client", c.remote.String(), "error", bad)
 		return 0, io.EOF
 	}
 	return len(b), err
+}
+
+// Write implements net.Conn. While there are streams that never came here as requests, some may be malformed ones.
+func (c *conn2) Write(p []byte) (int, error) {
+	if c.guard.opened.Load() == c.served.Load() {
+		return c.Conn.Write(p)
+	}
+	if out := resetMalformed(p); len(out) != len(p) {
+		if _, err := c.Conn.Write(out); err != nil {
+			return 0, err
+		}
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
 }
 
 // Close implements net.Conn.

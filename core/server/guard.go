@@ -1,7 +1,9 @@
 package server
 
 import (
+	"encoding/binary"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/moongate/moongate/core"
@@ -14,6 +16,9 @@ type guard struct {
 	head    [9]byte // of the frame under way
 	have    int     // bytes of head
 	left    int     // bytes of its payload
+
+	opened  atomic.Int64 // streams that the client has begun
+	highest uint32       // of them
 
 	block  bool // a header block has begun and not ended
 	frames int  // in this block
@@ -65,6 +70,11 @@ func (g *guard) begin(now core.Instant) {
 // inBlock tells whether a header block has begun and not ended.
 func (g *guard) inBlock() bool { return g.block || g.have > 0 && g.have < len(g.head) }
 
+// atSettings tells whether the payload of a SETTINGS frame comes next.
+func (g *guard) atSettings() bool {
+	return g.have == len(g.head) && g.head[3] == frameSettings && g.left > 0 && g.left == int(g.head[0])<<16|int(g.head[1])<<8|int(g.head[2])
+}
+
 // see takes the next bytes of the connection.
 func (g *guard) see(b []byte) error {
 	if g.preface > 0 {
@@ -97,6 +107,10 @@ func (g *guard) see(b []byte) error {
 func (g *guard) judge(kind, flags byte, size int) error {
 	switch kind {
 	case frameHeaders:
+		if id := binary.BigEndian.Uint32(g.head[5:]) & 0x7fffffff; id > g.highest {
+			g.highest = id
+			g.opened.Add(1)
+		}
 		g.frames, g.block = 1, flags&flagEndHeaders == 0
 		g.gain(creditGained)
 		return nil

@@ -70,7 +70,7 @@ func open(t *testing.T, h server.Handler, set server.Settings, t0 *server.TLS) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Configure("here", t0)
+	l.Configure(server.Listening{Name: "here"}, t0)
 	i := &inn{server.New(h, set, slog.New(slog.NewTextHandler(io.Discard, nil))), l, l.Addr().String()}
 	ended := make(chan error, 1)
 	go func() { ended <- i.Serve(l) }()

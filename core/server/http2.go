@@ -183,7 +183,7 @@ const prefaceHead = "PRI * HTTP/2.0\r\n"
 
 // begins2 tells whether what came instead of a first request is the preface of HTTP/2, and takes what was read for its leg.
 func (c *client) begins2(head []byte) bool {
-	if string(head) != prefaceHead || c.tls != nil || c.conn.Written > 0 || c.x.Request.HeadSize == 0 {
+	if string(head) != prefaceHead || c.by.Protocol == HTTP1 || c.tls != nil || c.conn.Written > 0 || c.x.Request.HeadSize == 0 {
 		return false
 	}
 	c.early = append([]byte(prefaceHead+"\r\n"), c.conn.Take()...)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/core/http1"
+	"github.com/moongate/moongate/core/server"
 )
 
 // echo answers with what the request was.
@@ -642,5 +643,86 @@ func TestHTTP2NewSettingsHoldForNewConnections(t *testing.T) {
 		if resp.StatusCode != 414 {
 			t.Error(resp.Status)
 		}
+	}
+}
+
+func TestHTTP2SettingsHoldInTheirOrder(t *testing.T) {
+	s := open(t, say("0123456789"), settings(), nil)
+	for name, c := range map[string]struct {
+		values []uint32
+		want   int // bytes of the first piece; 0: the connection ends
+	}{"one": {[]uint32{3}, 3}, "two": {[]uint32{100, 1}, 1}, "three": {[]uint32{0, 7, 5}, 5}, "a bad one first": {[]uint32{1 << 31, 1}, 0}} {
+		nc, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = nc.SetDeadline(time.Now().Add(5 * time.Second))
+		r := &raw{t, nc, bufio.NewReader(nc)}
+		_, _ = io.WriteString(r, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+		var payload []byte
+		for _, v := range c.values {
+			payload = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(payload, 4), v)
+		}
+		r.frame(4, 0, 0, payload)
+		r.frame(1, 5, 1, block(":method", "GET", ":scheme", "http", ":path", "/", ":authority", "gw.test"))
+		got := 0
+		for got == 0 {
+			head := make([]byte, 9)
+			if _, err := io.ReadFull(r.r, head); err != nil || head[3] == 7 {
+				break
+			}
+			size := int(head[0])<<16 | int(head[1])<<8 | int(head[2])
+			if _, err := r.r.Discard(size); err != nil {
+				break
+			}
+			if head[3] == 0 {
+				got = size
+			}
+		}
+		nc.Close()
+		if got != c.want {
+			t.Errorf("%s: %d bytes, want %d", name, got, c.want)
+		}
+	}
+}
+
+func TestListenersSpeakWhatTheyAreTold(t *testing.T) {
+	s := open(t, handler(echo), settings(), nil)
+	s.Configure(server.Listening{Protocol: server.HTTP2}, nil)
+	if _, body := get(t, browser(t, s.addr, nil, true), "http://gw.test/"); !strings.HasPrefix(body, "HTTP/2.0") {
+		t.Error(body)
+	}
+	if resp, err := browser(t, s.addr, nil, false).Get("http://gw.test/"); err == nil {
+		resp.Body.Close()
+		t.Error("HTTP/1.1 is answered where HTTP/2 alone is spoken")
+	}
+	s.Configure(server.Listening{Protocol: server.HTTP1}, nil)
+	if _, body := get(t, browser(t, s.addr, nil, false), "http://gw.test/"); !strings.HasPrefix(body, "HTTP/1.1") {
+		t.Error(body)
+	}
+	if resp, err := browser(t, s.addr, nil, true).Get("http://gw.test/"); err == nil {
+		resp.Body.Close()
+		t.Error("HTTP/2 is answered where HTTP/1.1 alone is spoken")
+	}
+}
+
+func TestHTTP2MalformedRequestsAreAnsweredAndReset(t *testing.T) {
+	s := open(t, handler(echo), settings(), nil)
+	for _, line := range [][]string{{"connection", "x"}, {"upgrade", "h2c"}, {"te", "gzip"}, {"transfer-encoding", "chunked"}} {
+		r := dial2(t, s.addr)
+		r.frame(1, 5, 1, block(append([]string{":method", "GET", ":scheme", "http", ":path", "/", ":authority", "gw.test"}, line...)...))
+		r.frame(1, 5, 3, block(":method", "GET", ":scheme", "http", ":path", "/", ":authority", "gw.test"))
+		if got := r.outcome(1); got != "status 400" {
+			t.Errorf("%s: %s", line, got)
+		}
+		if got := r.outcome(1); got != "reset 1" {
+			t.Errorf("%s: then %s", line, got)
+		}
+	}
+	r := dial2(t, s.addr) // the same words from elsewhere are a body like any other
+	r.frame(1, 4, 1, block(":method", "POST", ":scheme", "http", ":path", "/", ":authority", "gw.test"))
+	r.frame(0, 1, 1, []byte("request header \"Connection\" is not valid in HTTP/2\n"))
+	if got := r.outcome(1); got != "status 200" {
+		t.Error(got)
 	}
 }

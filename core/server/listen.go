@@ -19,8 +19,24 @@ type Listener struct {
 
 // listening is how a listener was set when a connection came. It is immutable.
 type listening struct {
-	name string
-	tls  *TLS // nil: without
+	Listening
+	tls *TLS // nil: without
+}
+
+// Protocol says which of the two versions of HTTP a listener speaks.
+type Protocol uint8
+
+// Either is HTTP/1.1, or HTTP/2 with clients that begin with it.
+const (
+	Either Protocol = iota
+	HTTP1
+	HTTP2
+)
+
+// Listening is what holds for a listener's connections besides TLS.
+type Listening struct {
+	Name     string // carried by requests, for routes that ask for it; may be empty
+	Protocol Protocol
 }
 
 // Listen opens an address, host:port or unix:/path, for connections without TLS. mode is what the file of a Unix socket is given. Closing
@@ -40,15 +56,21 @@ func Listen(address string, mode fs.FileMode) (l *Listener, err error) {
 	return listener, nil
 }
 
-// Configure says what holds for connections from now on: the listener's name, which their requests carry, and TLS; nil: they have none.
-// It may be called at any time.
-func (l *Listener) Configure(name string, t *TLS) { l.set.Store(&listening{name, t}) }
+// Configure says what holds for connections from now on; t is nil where they have no TLS. It may be called at any time.
+func (l *Listener) Configure(o Listening, t *TLS) { l.set.Store(&listening{o, t}) }
 
 // start serves a new connection in a goroutine of its own.
 func (s *Server) start(nc net.Conn, by *listening) {
 	s.running.Add(1)
 	if by.tls != nil {
 		go s.welcome(nc, by)
+		return
+	}
+	if by.Protocol == HTTP2 {
+		go func() {
+			s.serveHTTP2(nc, by, nil)
+			s.running.Done()
+		}()
 		return
 	}
 	go s.enter(newClient(s, nc, by)).run()
@@ -66,9 +88,8 @@ func (s *Server) enter(c *client) *client {
 // welcome shakes hands with a client and serves it by the protocol that it chose.
 func (s *Server) welcome(nc net.Conn, by *listening) {
 	ctx, cancel := context.WithTimeout(s.welcoming, s.settings.Load().HeadTimeout)
-	secure, err := by.tls.shake(ctx, nc)
+	secure, err := by.tls.shake(ctx, nc, by.Protocol)
 	cancel()
-	s.handshakes.Add(1)
 	if err != nil {
 		s.handshakeFaults.Add(1)
 		s.log.Debug("no TLS handshake", "client", nc.RemoteAddr().String(), "error", err)
@@ -76,6 +97,7 @@ func (s *Server) welcome(nc net.Conn, by *listening) {
 		s.running.Done()
 		return
 	}
+	s.handshakes.Add(1)
 	if state := secure.ConnectionState(); state.NegotiatedProtocol == "h2" {
 		if strongEnough(state) {
 			s.serveHTTP2(secure, by, nil)
@@ -85,13 +107,18 @@ func (s *Server) welcome(nc net.Conn, by *listening) {
 		s.running.Done()
 		return
 	}
+	if by.Protocol == HTTP2 {
+		_ = nc.Close()
+		s.running.Done()
+		return
+	}
 	c := newClient(s, secure, by)
 	c.tls, c.scheme = secure, "https"
 	s.enter(c).run()
 }
 
-// Handshakes counts those that were begun and ended, one way or the other, and those of them that failed.
-func (s *Server) Handshakes() (ended, failed int64) {
+// Handshakes counts those that succeeded and those that failed.
+func (s *Server) Handshakes() (succeeded, failed int64) {
 	return s.handshakes.Load(), s.handshakeFaults.Load()
 }
 

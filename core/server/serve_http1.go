@@ -123,7 +123,7 @@ func (c *client) readHead(set *Settings) *core.Error {
 	c.conn.ReadWithin(core.Now(), set.HeadTimeout)
 	head, err := c.conn.ReadRequestHead(set.Head)
 	x.Times.Start = core.Now()
-	x.Request.RemoteAddr, x.Request.Scheme, x.Request.Listener = c.remote, c.scheme, c.by.name
+	x.Request.RemoteAddr, x.Request.Scheme, x.Request.Listener = c.remote, c.scheme, c.by.Name
 	if c.tls != nil {
 		x.Request.TLS = c.tls.info
 	}

@@ -38,6 +38,7 @@ func (h *http2Leg) serve(w http.ResponseWriter, r *http.Request) {
 	c.srv, c.w, c.control = h.srv, w, http.NewResponseController(w)
 	c.stall.span = set.BodyIdle
 	c.conn, _ = r.Context().Value(connKey{}).(*conn2)
+	c.conn.served.Add(1)
 	c.x = exchanges.Get().(*core.Exchange)
 	c.body = body2{src: r, c: c}
 	fault := c.readHead(r, set)
@@ -96,7 +97,7 @@ func (c *stream) readHead(r *http.Request, set *Settings) *core.Error {
 	if c.conn.secure != nil {
 		q.Scheme, q.TLS = "https", c.conn.secure.info
 	}
-	q.Host, q.Listener = core.Bytes(r.Host), c.conn.by.name
+	q.Host, q.Listener = core.Bytes(r.Host), c.conn.by.Name
 	if fault := c.readTarget(r.RequestURI, set); fault != nil {
 		return fault
 	}

@@ -22,7 +22,7 @@ type TLSOptions struct {
 
 // TLS is a listener's side of handshakes: certificates by name, and what is asked of clients. It is immutable and safe for concurrent use.
 type TLS struct {
-	config  *tls.Config
+	configs [3]*tls.Config // by Protocol
 	certs   []*Certificate
 	exact   map[string][]*Certificate // by lower-case name
 	suffix  map[string][]*Certificate // by what follows the asterisk of a wildcard name, dot included
@@ -42,12 +42,16 @@ func NewTLS(o TLSOptions) *TLS {
 			}
 		}
 	}
-	t.config = &tls.Config{NextProtos: []string{"h2", "http/1.1"}, GetCertificate: t.choose}
+	config := &tls.Config{GetCertificate: t.choose}
 	if o.Clients != nil {
-		t.config.ClientCAs, t.config.ClientAuth = o.Clients.pool, tls.VerifyClientCertIfGiven
+		config.ClientCAs, config.ClientAuth = o.Clients.pool, tls.VerifyClientCertIfGiven
 		if o.Required {
-			t.config.ClientAuth = tls.RequireAndVerifyClientCert
+			config.ClientAuth = tls.RequireAndVerifyClientCert
 		}
+	}
+	for p, names := range [...][]string{Either: {"h2", "http/1.1"}, HTTP1: {"http/1.1"}, HTTP2: {"h2"}} {
+		t.configs[p] = config.Clone()
+		t.configs[p].NextProtos = names
 	}
 	return t
 }
@@ -85,8 +89,8 @@ type secured struct {
 }
 
 // shake brings a connection through its handshake, which ctx bounds.
-func (t *TLS) shake(ctx context.Context, nc net.Conn) (*secured, error) {
-	s := &secured{Secure: http1.SecureServer(nc, t.config), by: t}
+func (t *TLS) shake(ctx context.Context, nc net.Conn, p Protocol) (*secured, error) {
+	s := &secured{Secure: http1.SecureServer(nc, t.configs[p]), by: t}
 	if err := s.HandshakeContext(ctx); err != nil {
 		return nil, err
 	}

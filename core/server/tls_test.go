@@ -35,8 +35,8 @@ func TestTLSSpeaksWhatTheClientChooses(t *testing.T) {
 			}
 		}
 	}
-	if ended, failed := s.Handshakes(); ended != 2 || failed != 0 {
-		t.Errorf("%d handshakes, %d failed", ended, failed)
+	if done, failed := s.Handshakes(); done != 2 || failed != 0 {
+		t.Errorf("%d handshakes, %d failed", done, failed)
 	}
 }
 
@@ -155,12 +155,12 @@ func TestConnectionsOutliveTheirCertificate(t *testing.T) {
 		_, _ = r.Discard(2)
 	}
 	ask()
-	s.Configure("here", one("new.test"))
+	s.Configure(server.Listening{Name: "here"}, one("new.test"))
 	ask()
 	if _, body := get(t, browser(t, s.addr, &tls.Config{RootCAs: ca.pool()}, true), "https://new.test/"); body != "ok" {
 		t.Error(body)
 	}
-	s.Configure("here", nil)
+	s.Configure(server.Listening{Name: "here"}, nil)
 	if _, body := get(t, browser(t, s.addr, nil, false), "http://plain.test/"); body != "ok" {
 		t.Error(body)
 	}
@@ -187,8 +187,8 @@ func TestHandshakesThatFailAreCountedAndClosed(t *testing.T) {
 	if err := s.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if ended, failed := s.Handshakes(); ended != 2 || failed != 2 {
-		t.Errorf("%d handshakes, %d failed", ended, failed)
+	if done, failed := s.Handshakes(); done != 0 || failed != 2 {
+		t.Errorf("%d handshakes, %d failed", done, failed)
 	}
 }
 
