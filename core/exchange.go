@@ -58,8 +58,33 @@ type Request struct {
 	HeadSize   int64          // bytes of the request's head on the wire
 	Upgrade    bool           // the client may and would switch protocols: its connection can, and Connection said so
 
+	arrived      Arrived
 	Uploading    bool // another goroutine is reading Body for the upstream
 	ExpectPassed bool // the upstream was asked whether it wants the body
+}
+
+// Arrived is what filters can change of a request, as it came.
+type Arrived struct {
+	Method string
+	Host   []byte
+	Header Header
+	kept   bool
+}
+
+// Keep notes how the request came, once. Whoever changes its method, host or header for a filter calls it first.
+func (r *Request) Keep() {
+	if a := &r.arrived; !a.kept {
+		a.Method, a.Host, a.kept = r.Method, r.Host, true
+		a.Header.CopyFrom(&r.Header)
+	}
+}
+
+// AsItCame is the request before the first change that Keep was told of; nil when there was none.
+func (r *Request) AsItCame() *Arrived {
+	if !r.arrived.kept {
+		return nil
+	}
+	return &r.arrived
 }
 
 // Response is the answer as it stands.
@@ -115,9 +140,10 @@ type Times struct {
 func (x *Exchange) Reset() {
 	r, w := &x.Request, &x.Response
 	r.Header.Reset()
+	r.arrived.Header.Reset()
 	r.Body.Reset()
 	clear(r.Params)
-	x.Request = Request{Header: r.Header, Body: r.Body, Params: r.Params[:0]}
+	x.Request = Request{Header: r.Header, Body: r.Body, Params: r.Params[:0], arrived: Arrived{Header: r.arrived.Header}}
 	w.Header.Reset()
 	w.Body.Reset()
 	x.Response = Response{Header: w.Header, Body: w.Body}

@@ -58,6 +58,7 @@ var requestMethods = []vm.Func{
 		Do: func(a vm.Args) int {
 			f := requestOf(a)
 			f.x.Request.Body.Replace(core.Bytes(argText(a, 2)))
+			f.x.Request.Keep()
 			f.x.Request.Header.DelFunc(describesBody)
 			return 0
 		}},

@@ -46,7 +46,7 @@ func cookiesGet(L *lua.LState) int {
 	f := cookiesFrame(L)
 	key := wanted(L, "a cookie's name", L.Get(2))
 	var found lua.LValue = lua.LNil
-	eachCookie(&f.x.Request.Header, func(name, value []byte) bool {
+	eachCookie(f.requestHeader(), func(name, value []byte) bool {
 		if string(name) != key {
 			return true
 		}
@@ -89,7 +89,7 @@ func cookiesSet(L *lua.LState) int {
 	if set {
 		put([]byte(key), []byte(value))
 	}
-	if line == nil {
+	if f.x.Request.Keep(); line == nil {
 		f.x.Request.Header.DelKind(core.KindCookie)
 	} else {
 		f.x.Request.Header.SetBytes("Cookie", line)
@@ -105,7 +105,7 @@ func checkCookie(L *lua.LState, what, text string, wrong bool) {
 
 func cookiesPairs(L *lua.LState) int {
 	var list []lua.LValue
-	eachCookie(&cookiesFrame(L).x.Request.Header, func(name, value []byte) bool {
+	eachCookie(cookiesFrame(L).requestHeader(), func(name, value []byte) bool {
 		list = append(list, str(name), str(value))
 		return true
 	})

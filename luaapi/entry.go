@@ -11,11 +11,11 @@ import (
 
 var entryFields = []field{
 	{name: "method", kind: "string", doc: "Method as it went upstream.",
-		get: func(f *frame) lua.LValue { return methodText(f.x.Request.Method) }},
+		get: func(f *frame) lua.LValue { return methodText(f.requestMethod()) }},
 	{name: "path", kind: "string", doc: "Path as the route table saw it.",
 		get: func(f *frame) lua.LValue { return str(f.x.Request.Path) }},
 	{name: "host", kind: "string", doc: "Host that the client asked for.",
-		get: func(f *frame) lua.LValue { return str(f.x.Request.Host) }},
+		get: func(f *frame) lua.LValue { return str(f.requestHost()) }},
 	{name: "route", kind: "string?", doc: "Name of the route; nil when none matched.",
 		get: func(f *frame) lua.LValue {
 			if f.x.Route == nil {

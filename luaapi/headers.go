@@ -16,7 +16,7 @@ func headersOf(L *lua.LState) (f *frame, h *core.Header, response bool) {
 		switch v := ud.Value.(type) {
 		case *requestHeaders:
 			f = (*frame)(v).alive(L)
-			return f, &f.x.Request.Header, false
+			return f, f.requestHeader(), false
 		case *responseHeaders:
 			f = (*frame)(v).alive(L)
 			return f, &f.x.Response.Header, true
@@ -32,6 +32,7 @@ func changeable(L *lua.LState) (f *frame, h *core.Header, response bool) {
 	switch {
 	case !response:
 		f.writable(L, "req.headers")
+		f.x.Request.Keep()
 	case f.phase != phaseResponse:
 		raise(L, "res.headers can be changed in on_response only: the answer has gone")
 	case f.x.Response.Started:
@@ -77,7 +78,7 @@ func headerValue(f *frame, h *core.Header, response bool, name string) lua.LValu
 		return joined(fields[i:], key)
 	}
 	if !response && core.KindOf(key) == core.KindHost {
-		return str(f.x.Request.Host)
+		return str(f.requestHost())
 	}
 	return lua.LNil
 }

@@ -14,7 +14,7 @@ import (
 
 var requestFields = []field{
 	{name: "method", kind: "string", doc: "Method in capitals, such as `GET`. Assigning one changes what goes upstream.",
-		get: func(f *frame) lua.LValue { return methodText(f.x.Request.Method) }, set: setMethod},
+		get: func(f *frame) lua.LValue { return methodText(f.requestMethod()) }, set: setMethod},
 	{name: "path", kind: "string", doc: "Path without query as the route table saw it: encoded unreserved characters are decoded, `%2F` stays. " +
 		"Assigning one changes what goes upstream and never matches again.", get: getPath, set: setPath},
 	{name: "raw_path", kind: "string", doc: "Path byte for byte as it came.",
@@ -26,7 +26,7 @@ var requestFields = []field{
 	{name: "raw_query", kind: "string", doc: "Query without the question mark, byte for byte; empty when there is none. Assigning replaces it whole; nil takes it away.",
 		get: func(f *frame) lua.LValue { return str(f.rawQuery()) }, set: setRawQuery},
 	{name: "host", kind: "string", doc: "Host that the client asked for, with its port. An assigned one goes out where the upstream's `host` is `client`.",
-		get: func(f *frame) lua.LValue { return str(f.x.Request.Host) }, set: setHost},
+		get: func(f *frame) lua.LValue { return str(f.requestHost()) }, set: setHost},
 	{name: "scheme", kind: "string", doc: "`http` or `https`, after trusted proxies were heard.",
 		get: func(f *frame) lua.LValue { return lua.LString(f.x.Request.Scheme) }},
 	{name: "client_ip", kind: "string", doc: "Address of the client, after trusted proxies were heard; `unix` for one without, over a Unix socket.",
@@ -76,6 +76,36 @@ func methodText(method string) lua.LValue {
 	return lua.LString(strings.Clone(method))
 }
 
+// requestHeader is the request's header: as it stands in on_request, as it came afterwards.
+func (f *frame) requestHeader() *core.Header {
+	if came := f.asItCame(); came != nil {
+		return &came.Header
+	}
+	return &f.x.Request.Header
+}
+
+func (f *frame) requestMethod() string {
+	if came := f.asItCame(); came != nil {
+		return came.Method
+	}
+	return f.x.Request.Method
+}
+
+func (f *frame) requestHost() []byte {
+	if came := f.asItCame(); came != nil {
+		return came.Host
+	}
+	return f.x.Request.Host
+}
+
+// asItCame is nil in on_request, and where no filter has changed anything.
+func (f *frame) asItCame() *core.Arrived {
+	if f.phase == phaseRequest {
+		return nil
+	}
+	return f.x.Request.AsItCame()
+}
+
 // writable raises unless the request still goes upstream as scripts make it.
 func (f *frame) writable(L *lua.LState, what string) {
 	if f.phase != phaseRequest {
@@ -89,6 +119,7 @@ func setMethod(f *frame, L *lua.LState, v lua.LValue) {
 	if !core.IsToken(core.Bytes(method)) || method == "CONNECT" {
 		raise(L, "req.method cannot be "+describe(lua.LString(visible(method))))
 	}
+	f.x.Request.Keep()
 	f.x.Request.Method = method
 }
 
@@ -137,12 +168,13 @@ func setHost(f *frame, L *lua.LState, v lua.LValue) {
 	if host == "" {
 		raise(L, "req.host cannot be empty")
 	}
+	f.x.Request.Keep()
 	f.x.Request.Host = core.Bytes(host)
 }
 
 // getBearer takes the token out of the Authorization header.
 func getBearer(f *frame) lua.LValue {
-	token, err := auth.Bearer(&f.x.Request.Header)
+	token, err := auth.Bearer(f.requestHeader())
 	switch {
 	case err == nil:
 		return str(token)

@@ -147,3 +147,34 @@ func TestMisuseNamesWhatWouldBeRight(t *testing.T) {
 		}
 	}
 }
+
+// TestTheRequestIsSeenAsItCameOnceItHasGone: what on_request changes goes upstream, and the later functions still see what the client sent.
+func TestTheRequestIsSeenAsItCameOnceItHasGone(t *testing.T) {
+	b := bench(t, "", map[string]string{"filter": `
+local M = { stage = "transform" }
+function M.on_request(req, ctx, conf)
+  req.headers["X-Tenant"] = "changed"
+  req.headers["X-New"] = "new"
+  req.headers["X-Gone"] = nil
+  req.cookies.session = "changed"
+  req.method, req.host = "PUT", "changed.test"
+end
+function M.on_response(res, ctx, conf)
+  local req = res.req
+  assert(req.headers["X-Tenant"] == "came" and req.headers["X-New"] == nil and req.headers["X-Gone"] == "there", "headers")
+  assert(req.cookies.session == "came" and req.method == "GET" and req.host == "came.test", "method, host, cookies")
+end
+return M`})
+	var seen luatest.Forwarded
+	b.Upstream = func(f luatest.Forwarded) luatest.Answer {
+		seen = f
+		return luatest.Answer{Status: 200}
+	}
+	a := b.Do(luatest.Request{Method: "GET", Host: "came.test", Headers: lines("X-Tenant", "came", "X-Gone", "there", "Cookie", "session=came")})
+	if a.Err != nil || a.Status != 200 {
+		t.Fatal(a.Status, a.Err)
+	}
+	if seen.Method != "PUT" {
+		t.Errorf("upstream got %s", seen.Method)
+	}
+}
