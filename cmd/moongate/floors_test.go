@@ -23,7 +23,7 @@ var floors = [][]string{
 	{"core/proxy", "core/server", "luaapi"},
 	{"core/upstream", "luaapi/stdlib"},
 	{"core/http1", "luaapi/vm"},
-	{"core/route", "core/limit", "core/auth", "core/balance", "core/discovery", "core/compress"},
+	{"core/route", "core/limit", "core/auth", "core/balance", "core/discovery", "core/compress", "core/proxyproto"},
 	{"core"},
 	{"conf", "metrics"},
 	{"conf/source"},
