@@ -16,6 +16,9 @@ type Listener struct {
 	Mode     Mode        // permissions of a Unix socket
 	Protocol string      // ListenAuto, ProtocolH1 or ProtocolH2
 	TLS      ListenerTLS `key:"tls"`
+
+	ProxyProtocol []netip.Prefix // whose connections begin with a PROXY header
+	ProxyUnix     bool           `key:"proxy_protocol.unix"` // likewise whoever comes over a Unix socket
 }
 
 // Equal tells whether two listeners say the same, wherever they stand.
@@ -32,6 +35,7 @@ const defaultMode = 0o660
 var listenerSection = section[Listener]{
 	text("name", func(l *Listener) *string { return &l.Name }, displayName),
 	text("address", func(l *Listener) *string { return &l.Address }, listenAddress),
+	peersOf("proxy_protocol", func(l *Listener) (*[]netip.Prefix, *bool) { return &l.ProxyProtocol, &l.ProxyUnix }),
 	fileMode("mode", func(l *Listener) *Mode { return &l.Mode }),
 	oneOf("protocol", func(l *Listener) *string { return &l.Protocol }, ListenAuto, ProtocolH1, ProtocolH2),
 	sub("tls", listenerTLSSection, func(l *Listener, p Pos) *ListenerTLS { l.TLS.Pos, l.TLS.On = p, true; return &l.TLS }),

@@ -26,6 +26,13 @@ const (
 	ProtocolH2C = "h2c" // HTTP/2 without TLS, known beforehand
 )
 
+// Values of Upstream.ProxyProtocol.
+const (
+	ProxyOff = "off"
+	ProxyV1  = "v1" // a line of text
+	ProxyV2  = "v2" // binary
+)
+
 // Upstream is a service: its endpoints, and how one of them is chosen, reached and judged.
 type Upstream struct {
 	Pos       Pos
@@ -34,11 +41,13 @@ type Upstream struct {
 	Balance   string // RoundRobin, Random or SmoothWeighted
 	Host      string // HostUpstream, HostClient or a fixed name
 	Protocol  string // ProtocolH1, ProtocolH2 or ProtocolH2C
-	Endpoints []Endpoint
-	Timeouts  Timeouts
-	Pool      Pool
-	Health    Health
-	TLS       UpstreamTLS `key:"tls"`
+
+	ProxyProtocol string // ProxyOff, ProxyV1 or ProxyV2
+	Endpoints     []Endpoint
+	Timeouts      Timeouts
+	Pool          Pool
+	Health        Health
+	TLS           UpstreamTLS `key:"tls"`
 }
 
 // Pool bounds the connections to one endpoint.
@@ -64,6 +73,9 @@ func defaultUpstream() Upstream {
 		Balance:  RoundRobin,
 		Host:     HostUpstream,
 		Protocol: ProtocolH1,
+
+		ProxyProtocol: ProxyOff,
+
 		Timeouts: defaultTimeouts(),
 		Pool:     Pool{Connections: 256, Wait: time.Second},
 		Health:   Health{Failures: 5, Out: 10 * time.Second, Probes: 1},
@@ -75,6 +87,7 @@ var upstreamSection = section[Upstream]{
 	oneOf("balance", func(u *Upstream) *string { return &u.Balance }, RoundRobin, Random, SmoothWeighted),
 	text("host", func(u *Upstream) *string { return &u.Host }, upstreamHost),
 	oneOf("protocol", func(u *Upstream) *string { return &u.Protocol }, ProtocolH1, ProtocolH2, ProtocolH2C),
+	oneOf("proxy_protocol", func(u *Upstream) *string { return &u.ProxyProtocol }, ProxyOff, ProxyV1, ProxyV2),
 	custom("endpoints", (*binder).bindEndpoints),
 	sub("timeouts", timeoutsSection, func(u *Upstream, p Pos) *Timeouts { u.Timeouts.Pos = p; return &u.Timeouts }),
 	sub("pool", poolSection, func(u *Upstream, p Pos) *Pool { u.Pool.Pos = p; return &u.Pool }),
@@ -142,6 +155,9 @@ func (b *binder) checkUpstream(path string, u *Upstream) {
 	b.within(path+".pool.wait", &u.Pool.Wait, path+".timeouts.total", u.Timeouts.Total)
 	b.checkWeights(path+".endpoints", u)
 	b.checkUpstreamTLS(path, u)
+	if u.ProxyProtocol != ProxyOff && u.Protocol != ProtocolH1 {
+		b.errs.Add(b.pos[path+".proxy_protocol"], path+".proxy_protocol", "does not go with protocol = %q, whose connections many clients share: take one of the two away", u.Protocol)
+	}
 }
 
 // checkWeights warns of weights that the balancer does not look at, and of an upstream whose endpoints all are drained.

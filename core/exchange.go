@@ -50,7 +50,8 @@ type Request struct {
 	TargetQuery []byte // query for the upstream
 	QuerySet    bool   // a filter set TargetQuery
 
-	RemoteAddr netip.AddrPort // the peer of the connection
+	RemoteAddr netip.AddrPort // the peer of the connection, or whom a trusted proxy's PROXY header named
+	LocalAddr  netip.AddrPort // what that peer connected to
 	TLS        *TLSInfo       // of the connection; nil without TLS
 	Listener   string         // name of the listener that the connection came to, "" when it has none
 	ClientIP   netip.Addr     // the client, after trusted proxies were heard

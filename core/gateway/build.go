@@ -12,6 +12,7 @@ import (
 	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/core/compress"
 	"github.com/moongate/moongate/core/http1"
+	"github.com/moongate/moongate/core/proxyproto"
 	"github.com/moongate/moongate/core/route"
 	"github.com/moongate/moongate/core/server"
 	"github.com/moongate/moongate/core/upstream"
@@ -90,9 +91,11 @@ func (g *Generation) buildUpstreams(prev *Generation, errs *conf.Errors) {
 	g.names = slices.Sorted(maps.Keys(g.upstreams))
 }
 
+var proxyVersions = map[string]int{conf.ProxyV1: proxyproto.V1, conf.ProxyV2: proxyproto.V2}
+
 func upstreamOptions(u *conf.Upstream) upstream.Options {
 	o := upstream.Options{
-		Name: u.Name, Balance: u.Balance, Host: u.Host, Protocol: u.Protocol, TLS: upstreamTLS(&u.TLS), Limits: limits(u.Timeouts),
+		Name: u.Name, Balance: u.Balance, Host: u.Host, Protocol: u.Protocol, TLS: upstreamTLS(&u.TLS), Proxy: proxyVersions[u.ProxyProtocol], Limits: limits(u.Timeouts),
 		Pool:   upstream.PoolOptions{Connections: u.Pool.Connections, Wait: u.Pool.Wait},
 		Health: upstream.HealthOptions{Failures: u.Health.Failures, Out: u.Health.Out, Probes: u.Health.Probes},
 	}

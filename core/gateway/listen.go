@@ -26,6 +26,14 @@ func (g *Generation) buildListeners(prev *Generation, errs *conf.Errors) {
 	}
 }
 
+// proxies are those whose connections begin with a PROXY header.
+func proxies(l *conf.Listener) *server.Proxies {
+	if len(l.ProxyProtocol) == 0 && !l.ProxyUnix {
+		return nil
+	}
+	return &server.Proxies{Networks: l.ProxyProtocol, Unix: l.ProxyUnix}
+}
+
 // secures tells whether this generation already speaks TLS as l wants it.
 func (g *Generation) secures(l *conf.Listener) bool {
 	for i := range g.config.Listeners {

@@ -241,7 +241,7 @@ func (g *Gateway) changeListeners(gen *Generation, fresh map[string]*server.List
 	}
 	for _, l := range gen.config.Listeners {
 		if open := g.listeners[l.Address]; open != nil {
-			open.Configure(server.Listening{Name: l.Name, Protocol: listenProtocols[l.Protocol]}, gen.tls[l.Address])
+			open.Configure(server.Listening{Name: l.Name, Protocol: listenProtocols[l.Protocol], Proxies: proxies(&l)}, gen.tls[l.Address])
 			if err := open.Chmod(fs.FileMode(l.Mode)); err != nil {
 				g.opts.Log.Error("mode of a socket not changed", "listener", l.Address, "error", err)
 			}

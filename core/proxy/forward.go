@@ -96,7 +96,7 @@ func (l *Leg) try(failed *core.Endpoint) (err error) {
 		return l.tryHTTP2(t)
 	}
 	connect := min(l.limits.Connect, l.hard.Sub(core.Now()))
-	if l.conn, err = l.up.Pool(l.attempt.Endpoint).Get(connect, &l.x.Lifeline); err != nil {
+	if l.conn, err = l.connect(connect); err != nil {
 		return &step{connecting, err}
 	}
 	l.x.Times.Connected = core.Now()

@@ -19,6 +19,7 @@ type conn2 struct {
 	by     *listening
 	secure *secured // nil without TLS
 	remote netip.AddrPort
+	local  netip.AddrPort
 	closed sync.Once
 	served atomic.Int64 // requests that came here
 
@@ -34,7 +35,8 @@ const readBuffer2 = 4 << 10
 
 func newConn2(nc net.Conn, by *listening, early []byte, s *Server) *conn2 {
 	secure, _ := nc.(*secured)
-	c := &conn2{Conn: nc, srv: s, by: by, secure: secure, remote: remoteOf(nc), head: s.settings.Load().HeadTimeout}
+	c := &conn2{Conn: nc, srv: s, by: by, secure: secure, head: s.settings.Load().HeadTimeout}
+	c.remote, c.local = by.ends(nc)
 	c.buf = make([]byte, max(readBuffer2, len(early)))
 	c.in = c.buf[:copy(c.buf, early)]
 	c.guard.begin(core.Now())

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+
+	"github.com/moongate/moongate/core/proxyproto"
 )
 
 // Listener is an address that clients connect to. Connections that it accepted are served as it was set when they came.
@@ -20,7 +22,8 @@ type Listener struct {
 // listening is how a listener was set when a connection came. It is immutable.
 type listening struct {
 	Listening
-	tls *TLS // nil: without
+	tls  *TLS              // nil: without
+	said proxyproto.Header // by a proxy, of one connection
 }
 
 // Protocol says which of the two versions of HTTP a listener speaks.
@@ -37,6 +40,7 @@ const (
 type Listening struct {
 	Name     string // carried by requests, for routes that ask for it; may be empty
 	Protocol Protocol
+	Proxies  *Proxies // whose connections begin with a PROXY header; nil: nobody's
 }
 
 // Listen opens an address, host:port or unix:/path, for connections without TLS. mode is what the file of a Unix socket is given. Closing
@@ -57,7 +61,7 @@ func Listen(address string, mode fs.FileMode) (l *Listener, err error) {
 }
 
 // Configure says what holds for connections from now on; t is nil where they have no TLS. It may be called at any time.
-func (l *Listener) Configure(o Listening, t *TLS) { l.set.Store(&listening{o, t}) }
+func (l *Listener) Configure(o Listening, t *TLS) { l.set.Store(&listening{Listening: o, tls: t}) }
 
 // start serves a new connection in a goroutine of its own.
 func (s *Server) start(nc net.Conn, by *listening) {
@@ -152,11 +156,13 @@ func (l *Listener) Chmod(mode fs.FileMode) error {
 }
 
 // remoteOf is the peer's address, IPv4 as such; the zero value over a Unix socket.
-func remoteOf(nc net.Conn) netip.AddrPort {
-	a, ok := nc.RemoteAddr().(*net.TCPAddr)
+func remoteOf(nc net.Conn) netip.AddrPort { return addrOf(nc.RemoteAddr()) }
+
+func addrOf(a net.Addr) netip.AddrPort {
+	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
 		return netip.AddrPort{}
 	}
-	remote := a.AddrPort()
-	return netip.AddrPortFrom(remote.Addr().Unmap(), remote.Port())
+	addr := tcp.AddrPort()
+	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
 }

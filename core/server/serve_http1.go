@@ -19,6 +19,7 @@ type client struct {
 	srv    *Server
 	conn   *http1.Conn
 	remote netip.AddrPort
+	local  netip.AddrPort
 	by     *listening
 	scheme string
 	tls    *secured // nil without TLS
@@ -46,7 +47,8 @@ type client struct {
 const keepBuffers = 1500 * time.Millisecond
 
 func newClient(s *Server, nc net.Conn, by *listening) *client {
-	c := &client{srv: s, by: by, conn: http1.NewConn(nc), remote: remoteOf(nc), scheme: "http"}
+	c := &client{srv: s, by: by, conn: http1.NewConn(nc), scheme: "http"}
+	c.remote, c.local = by.ends(nc)
 	c.onRead = c.bodyWanted
 	return c
 }
@@ -123,6 +125,7 @@ func (c *client) readHead(set *Settings) *core.Error {
 	c.conn.ReadWithin(core.Now(), set.HeadTimeout)
 	head, err := c.conn.ReadRequestHead(set.Head)
 	x.Times.Start = core.Now()
+	x.Request.LocalAddr = c.local
 	x.Request.RemoteAddr, x.Request.Scheme, x.Request.Listener = c.remote, c.scheme, c.by.Name
 	if c.tls != nil {
 		x.Request.TLS = c.tls.info

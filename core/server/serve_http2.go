@@ -93,6 +93,7 @@ func (c *stream) release(stop func() bool) {
 func (c *stream) readHead(r *http.Request, set *Settings) *core.Error {
 	q := &c.x.Request
 	c.x.Times.Start = core.Now()
+	q.LocalAddr = c.conn.local
 	q.RemoteAddr, q.Scheme, q.Proto, q.Method = c.conn.remote, "http", core.HTTP2, r.Method
 	if c.conn.secure != nil {
 		q.Scheme, q.TLS = "https", c.conn.secure.info

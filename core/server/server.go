@@ -100,7 +100,7 @@ func (s *Server) Serve(l *Listener) error {
 		switch {
 		case err == nil:
 			wait = 0
-			s.start(nc, l.set.Load())
+			s.accept(nc, l.set.Load())
 		case errors.Is(err, net.ErrClosed):
 			return nil
 		default: // out of descriptors, most likely: what is open goes on

@@ -54,6 +54,7 @@ type Conn struct {
 	Body   http1.BodyReader
 	Reused bool // it has carried an exchange before
 
+	once  bool // carries one exchange
 	pool  *Pool
 	since core.Instant // idle since
 	doubt bool         // its last answer had no body: one that was sent all the same may still come
@@ -84,6 +85,16 @@ func (p *Pool) Stats() PoolStats {
 // Get takes an idle connection, dials one within connect, or waits for one to come free. A client that leaves ends both. A pool that was
 // closed still dials, without a bound: whoever asks began while the endpoint was there.
 func (p *Pool) Get(connect time.Duration, life *core.Lifeline) (*Conn, error) {
+	return p.get(connect, life, nil)
+}
+
+// Open is Get for a connection of its own that begins with a preamble, in front of TLS. It carries one exchange. All connections of a
+// pool are opened this way, or none.
+func (p *Pool) Open(connect time.Duration, life *core.Lifeline, preamble []byte) (*Conn, error) {
+	return p.get(connect, life, preamble)
+}
+
+func (p *Pool) get(connect time.Duration, life *core.Lifeline, preamble []byte) (*Conn, error) {
 	p.mu.Lock()
 	for len(p.idle) > 0 {
 		c := p.pop()
@@ -99,9 +110,9 @@ func (p *Pool) Get(connect time.Duration, life *core.Lifeline) (*Conn, error) {
 		p.open++
 		p.stats.Dials++
 		p.mu.Unlock()
-		return p.dial(connect, life)
+		return p.dial(connect, life, preamble)
 	}
-	return p.wait(connect, life)
+	return p.wait(connect, life, preamble)
 }
 
 // trustFor is how long an idle connection is taken to be alive without asking the kernel. A busy pool uses the connections on top again
@@ -114,7 +125,7 @@ type gone chan struct{}
 func (g gone) Cut() { close(g) }
 
 // wait is called with p.mu held and gives it back. A nil connection handed over is leave to dial.
-func (p *Pool) wait(connect time.Duration, life *core.Lifeline) (*Conn, error) {
+func (p *Pool) wait(connect time.Duration, life *core.Lifeline, preamble []byte) (*Conn, error) {
 	ch := make(chan *Conn, 1)
 	p.waiters = append(p.waiters, ch)
 	p.stats.Waits++
@@ -147,7 +158,7 @@ func (p *Pool) wait(connect time.Duration, life *core.Lifeline) (*Conn, error) {
 		p.free(c)
 		return nil, ErrClientGone
 	case c == nil:
-		return p.dial(connect, life)
+		return p.dial(connect, life, preamble)
 	}
 	c.Reused = true
 	return c, nil
@@ -179,14 +190,14 @@ type canceller context.CancelFunc
 
 func (c canceller) Cut() { c() }
 
-func (p *Pool) dial(connect time.Duration, life *core.Lifeline) (*Conn, error) {
+func (p *Pool) dial(connect time.Duration, life *core.Lifeline, preamble []byte) (*Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), connect)
 	defer cancel()
 	if !life.Hold(canceller(cancel)) {
 		p.free(nil)
 		return nil, ErrClientGone
 	}
-	c, err := p.connect(ctx)
+	c, err := p.connect(ctx, preamble)
 	stays := life.Release()
 	switch {
 	case err == nil && stays:
@@ -202,14 +213,20 @@ func (p *Pool) dial(connect time.Duration, life *core.Lifeline) (*Conn, error) {
 }
 
 // connect opens a connection and shakes hands where that is wanted.
-func (p *Pool) connect(ctx context.Context) (*Conn, error) {
+func (p *Pool) connect(ctx context.Context, preamble []byte) (*Conn, error) {
 	nc, err := dial(ctx, p.address)
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{pool: p}
+	c := &Conn{pool: p, once: preamble != nil}
 	if sc, ok := nc.(syscall.Conn); ok {
 		c.raw, _ = sc.SyscallConn()
+	}
+	if preamble != nil {
+		if _, err := nc.Write(preamble); err != nil { // the first bytes of a connection always find room
+			_ = nc.Close()
+			return nil, err
+		}
 	}
 	if p.tls != nil {
 		secure := http1.SecureClient(nc, p.tls)
@@ -227,7 +244,7 @@ func (p *Pool) connect(ctx context.Context) (*Conn, error) {
 func (p *Pool) Put(c *Conn) {
 	c.Release()
 	c.doubt = c.Body.Source() == nil
-	if c.Buffered() > 0 || c.doubt && !c.alive() { // more than was asked for: nobody knows what it answers
+	if c.once || c.Buffered() > 0 || c.doubt && !c.alive() { // more than was asked for: nobody knows what it answers
 		p.Discard(c)
 		return
 	}

@@ -27,6 +27,7 @@ type Options struct {
 	Host      string // "upstream", "client" or a fixed name
 	Protocol  string // H1, H2 or H2C; "" is H1
 	TLS       TLSOptions
+	Proxy     int // version of the PROXY header that connections begin with: 1 or 2; 0: none
 	Endpoints []Target
 	Limits    core.Limits
 	Pool      PoolOptions // for each endpoint
@@ -116,7 +117,7 @@ func newEndpoint(upstream string, t Target, index int) (*core.Endpoint, error) {
 
 // adopt finds what prev knows of the same address, or begins anew.
 func (u *Upstream) adopt(prev *Upstream, e *core.Endpoint) (*live, error) {
-	if prev != nil && prev.opts.Protocol == u.opts.Protocol && prev.opts.TLS.equal(&u.opts.TLS) {
+	if prev != nil && prev.opts.Protocol == u.opts.Protocol && prev.opts.Proxy == u.opts.Proxy && prev.opts.TLS.equal(&u.opts.TLS) {
 		for i, old := range prev.endpoints {
 			if old.Address == e.Address && old.Scheme == e.Scheme && !slices.Contains(u.live, prev.live[i]) {
 				return prev.live[i], nil
@@ -171,6 +172,10 @@ func (u *Upstream) Endpoints() []*core.Endpoint { return u.endpoints }
 
 // Host is the policy for the Host that goes out: "upstream", "client" or a fixed name.
 func (u *Upstream) Host() string { return u.opts.Host }
+
+// Proxy is the version of the PROXY header that a connection to this upstream begins with, 0 for none. Such a connection is opened by
+// Pool.Open.
+func (u *Upstream) Proxy() int { return u.opts.Proxy }
 
 // Limits are the upstream's time limits.
 func (u *Upstream) Limits() core.Limits { return u.opts.Limits }
