@@ -14,6 +14,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/moongate/moongate/conf"
+	"github.com/moongate/moongate/core/gateway"
 )
 
 // keyPair writes a self-signed certificate and its key beside the configuration, as NAME.crt and NAME.key.
@@ -115,5 +118,19 @@ func TestASelfSignedCertificateStaysOverReloads(t *testing.T) {
 	}
 	if serial() != before {
 		t.Error("it was made anew")
+	}
+}
+
+func TestTheConformanceExampleIsRight(t *testing.T) {
+	c, err := conf.Load("../../conf/examples/conformance/gateway.toml", conf.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gen, err := gateway.Check(gateway.Options{}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := gen.Warnings(); len(w) > 0 {
+		t.Error(w)
 	}
 }

@@ -125,6 +125,7 @@ func (s *Server) drainHTTP2(ctx context.Context) <-chan struct{} {
 }
 
 func (h *http2Leg) end(ctx context.Context) error {
+	_ = h.conns.Close() // whoever is about to hand a connection over hears it
 	err := h.http.Shutdown(ctx)
 	h.begun.Do(func() { close(h.served) })
 	<-h.served
