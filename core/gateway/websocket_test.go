@@ -5,11 +5,13 @@ import (
 	"bytes"
 	"crypto/sha1"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
@@ -637,4 +639,86 @@ func TestShutdownClosesSocketsInGoodOrderWithinTheDrain(t *testing.T) {
 	if err := <-gone; err != io.EOF {
 		t.Errorf("the upstream saw %v", err)
 	}
+}
+
+// secureSocket opens a WebSocket over TLS.
+func (h *house) secureSocket() (*tls.Conn, *bufio.Reader) {
+	h.t.Helper()
+	raw, _ := h.dial()
+	nc := tls.Client(raw, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
+	send(h.t, nc, handshake+"\r\n")
+	r := bufio.NewReader(nc)
+	if head, err := readHead(r); err != nil || !strings.HasPrefix(head, "HTTP/1.1 101 ") {
+		h.t.Fatalf("handshake: %q, %v", head, err)
+	}
+	return nc, r
+}
+
+func secureSockets(upstream, more string) string {
+	return "[[listener]]\naddress = \"127.0.0.1:0\"\n[listener.tls]\nself_signed = [\"gw.test\"]\n" + more + sockets(upstream)
+}
+
+func TestSocketsWorkOverTLS(t *testing.T) {
+	url, heads, gone := echoer(t)
+	h := open(t, secureSockets(url, ""))
+	nc, r := h.secureSocket()
+	if head := <-heads; !strings.Contains(head, "X-Forwarded-Proto: https\r\n") {
+		t.Errorf("the upstream got %s", head)
+	}
+	large := bytes.Repeat([]byte("large "), 200_000)
+	for _, payload := range [][]byte{[]byte("small"), large, []byte("small again")} {
+		go func() { _, _ = nc.Write(frame(fin|opBin, payload, []byte{1, 2, 3, 4})) }()
+		wantFrame(t, r, fin|opBin, payload)
+	}
+	nc.Close()
+	if err := <-gone; err != io.EOF {
+		t.Errorf("the upstream saw %v", err)
+	}
+}
+
+func TestSocketsOverTLSAreClosedInGoodOrder(t *testing.T) {
+	for name, more := range map[string]string{"idle": "upgrade_idle = \"100ms\"\n", "reload": ""} {
+		url, _, gone := echoer(t)
+		h := open(t, secureSockets(url, "[http]\ndrain = \"50ms\"\n")+"[route.timeouts]\n"+more)
+		nc, r := h.secureSocket()
+		if name == "reload" {
+			h.write(secureSockets(url, "[http]\ndrain = \"50ms\"\n") + "priority = 3\n")
+			if _, err := h.Reload(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantFrame(t, r, fin|opClose, []byte{3, 233})
+		_, _ = nc.Write(frame(fin|opClose, []byte{3, 233}, []byte{1, 2, 3, 4}))
+		if _, err := r.ReadByte(); err != io.EOF {
+			t.Errorf("%s: got %v behind the close", name, err)
+		}
+		if err := <-gone; err != io.EOF {
+			t.Errorf("%s: the upstream saw %v", name, err)
+		}
+	}
+}
+
+func TestUpstreamsOfSocketsMaySpeakTLS(t *testing.T) {
+	app := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		nc, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer nc.Close()
+		fmt.Fprintf(nc, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n", acceptFor("Sec-WebSocket-Key: "+r.Header.Get("Sec-WebSocket-Key")+"\r\n"))
+		for {
+			first, payload, _, err := readFrame(rw.Reader)
+			if err != nil {
+				return
+			}
+			_, _ = nc.Write(frame(first, payload, nil))
+		}
+	}))
+	defer app.Close()
+	h := open(t, "[[upstream]]\nname = \"u\"\nendpoints = [\""+app.URL+"\"]\n[upstream.tls]\ninsecure = true\n"+sockets("u"))
+	nc, r := h.socket()
+	_, _ = nc.Write(frame(fin|opText, []byte("hello"), []byte{1, 2, 3, 4}))
+	wantFrame(t, r, fin|opText, []byte("hello"))
+	nc.Close()
 }
