@@ -93,12 +93,6 @@ func (t *Tunnel) end(why error) {
 	_ = t.up.from.nc.SetReadDeadline(past)
 }
 
-func (t *Tunnel) ending() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.why != nil
-}
-
 func (t *Tunnel) cut() {
 	t.down.to.Cut()
 	t.up.to.Cut()

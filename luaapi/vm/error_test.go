@@ -46,6 +46,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 func TestAPanicOfABindingEndsTheCallOnly(t *testing.T) {
 	b := base(t, vm.Options{Funcs: []vm.Func{{Name: "gw.broken", Do: func(vm.Args) int {
 		var m map[string]int
+		//lint:ignore SA5000 the panic is what is tested
 		m["x"] = 1
 		return 0
 	}}}})
