@@ -507,7 +507,6 @@ func TestHTTP2BodiesHoldToTheirLength(t *testing.T) {
 }
 
 func TestHTTP2FloodsEndTheConnection(t *testing.T) {
-	s := open(t, say("ok"), settings(), nil)
 	head := block(":method", "GET", ":scheme", "http", ":path", "/", ":authority", "gw.test")
 	for name, flood := range map[string]func(*raw){
 		"pings": func(r *raw) {
@@ -547,13 +546,11 @@ func TestHTTP2FloodsEndTheConnection(t *testing.T) {
 			r.frame(1, 0, 1, head[:5])
 		},
 	} {
+		set := settings()
 		if strings.HasPrefix(name, "a head") {
-			set := settings()
 			set.HeadTimeout = 100 * time.Millisecond
-			s = open(t, say("ok"), set, nil)
-		} else {
-			s = open(t, say("ok"), settings(), nil)
 		}
+		s := open(t, say("ok"), set, nil)
 		r := dial2(t, s.addr)
 		ended := make(chan struct{})
 		go func() {
