@@ -10,10 +10,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -721,4 +723,45 @@ func TestUpstreamsOfSocketsMaySpeakTLS(t *testing.T) {
 	_, _ = nc.Write(frame(fin|opText, []byte("hello"), []byte{1, 2, 3, 4}))
 	wantFrame(t, r, fin|opText, []byte("hello"))
 	nc.Close()
+}
+
+func TestSocketsAreLeftAloneByReloadsOfOthers(t *testing.T) {
+	url, _, gone := echoer(t)
+	other, _ := recorder(t, ok)
+	h := open(t, "[http]\ndrain = \"1ms\"\n"+sockets(url))
+	const clients, messages = 12, 60
+	var open sync.WaitGroup
+	quiet := make(chan struct{})
+	for i := range clients {
+		nc, r := h.socket()
+		open.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(i), 7))
+			for range messages {
+				payload := bytes.Repeat([]byte{byte(i)}, rng.IntN(100_000))
+				go func() { _, _ = nc.Write(frame(fin|opBin, payload, []byte{1, 2, 3, 4})) }()
+				first, got, _, err := readFrame(r)
+				if err != nil || first != fin|opBin || !bytes.Equal(got, payload) {
+					t.Errorf("client %d got frame %#x of %d bytes, %v; want %d", i, first, len(got), err, len(payload))
+					return
+				}
+			}
+			<-quiet
+			nc.Close()
+		})
+	}
+	for i := range 30 {
+		h.write(fmt.Sprintf("[http]\ndrain = \"1ms\"\n%s[[route]]\nname = \"other-%d\"\npath = \"/other/%d\"\nupstream = %q\n", sockets(url), i, i, other))
+		if _, err := h.Reload(); err != nil {
+			t.Error(err)
+		}
+	}
+	h.wantMetric(fmt.Sprintf(`moongate_upgrade_open_connections{route="all"} %d`, clients))
+	close(quiet)
+	open.Wait()
+	for range clients {
+		if err := <-gone; err != io.EOF {
+			t.Errorf("an upstream saw %v", err)
+		}
+	}
+	h.wantMetric(`moongate_upgrade_open_connections{route="all"} 0`)
 }
