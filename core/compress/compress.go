@@ -108,6 +108,9 @@ func (p *Policy) takes(contentType []byte) bool {
 	if p.types[string(lower)] {
 		return true
 	}
+	if bytes.HasPrefix(lower, []byte("application/grpc")) { // which compresses its messages by itself
+		return false
+	}
 	for _, family := range p.families {
 		if len(lower) > len(family) && string(lower[:len(family)]) == family {
 			return true

@@ -164,7 +164,7 @@ func TestTypesMayBeFamilies(t *testing.T) {
 		want      bool
 	}{
 		{"image/*", "image/svg+xml", true}, {"image/*", "IMAGE/BMP;x=y", true}, {"image/*", "imagery/x", false}, {"image/*", "image/", false},
-		{"*/*", "application/zip", true}, {"text/html", "TEXT/html ;charset=x", true},
+		{"*/*", "application/zip", true}, {"*/*", "application/grpc+proto", false}, {"application/*", "application/grpc", false}, {"text/html", "TEXT/html ;charset=x", true},
 	} {
 		x := exchange("gzip", strings.NewReader(strings.Repeat("x", 1000)), 1000, "Content-Type: "+c.is)
 		e := compress.New(compress.Options{Types: []string{c.types}, Encodings: []string{"gzip"}}).Begin(x)

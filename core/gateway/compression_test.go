@@ -105,3 +105,46 @@ func TestACutIsSeenThroughCompression(t *testing.T) {
 		t.Error("the client saw a clean end")
 	}
 }
+
+func TestEventsAreCompressedOverHTTP2Too(t *testing.T) {
+	for name, start := range map[string]func(*testing.T, http.HandlerFunc) string{"from HTTP/1.1": upstream, "from HTTP/2": upstreamH2C} {
+		t.Run(name, func(t *testing.T) {
+			next := make(chan struct{})
+			url := start(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				for i := range 3 {
+					fmt.Fprintf(w, "data: %d\n", i)
+					w.(http.Flusher).Flush()
+					<-next
+				}
+			})
+			text := compressed(url, "types = [\"text/event-stream\"]\n")
+			if name == "from HTTP/2" {
+				text = "[[upstream]]\nname = \"u\"\nprotocol = \"h2c\"\nendpoints = [\"" + url + "\"]\n" + compressed("u", "types = [\"text/event-stream\"]\n")
+			}
+			h := open(t, text)
+			c := h.client2()
+			r := h.request("GET", "/", nil)
+			r.Header.Set("Accept-Encoding", "gzip")
+			resp, err := c.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			z, err := gzip.NewReader(resp.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewReader(z)
+			for i := range 3 {
+				if line, err := lines.ReadString('\n'); err != nil || line != fmt.Sprintf("data: %d\n", i) {
+					t.Fatalf("got %q, %v", line, err)
+				}
+				next <- struct{}{}
+			}
+			if _, err := lines.ReadByte(); err != io.EOF || resp.ProtoMajor != 2 {
+				t.Errorf("got %v at the end, HTTP/%d", err, resp.ProtoMajor)
+			}
+		})
+	}
+}
