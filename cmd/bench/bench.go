@@ -28,7 +28,7 @@ const secret = "mini-gateway-demo-secret-key-please-change-me-32bytes"
 // run measures the cases and prints a table.
 func (b *bench) run(names []string) error {
 	if len(names) == 0 {
-		names = []string{"plain", "lua", "full"}
+		names = []string{"plain", "large", "lua", "full"}
 	}
 	for _, tool := range []string{"nginx", "wrk", "taskset", b.moongate} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -46,6 +46,9 @@ func (b *bench) run(names []string) error {
 		return fmt.Errorf("moongate token: %w", err)
 	}
 	b.token = strings.TrimSpace(string(token))
+	if err := b.writeLarge(); err != nil {
+		return err
+	}
 	upstream, err := b.startNginx("upstream", loadCPU)
 	if err != nil {
 		return err
@@ -60,6 +63,18 @@ func (b *bench) run(names []string) error {
 	return nil
 }
 
+// writeLarge makes the answer of the large case. nginx's worker, another user perhaps, must be able to read it.
+func (b *bench) writeLarge() error {
+	if err := os.Chmod(b.dir, 0o755); err != nil {
+		return err
+	}
+	root := filepath.Join(b.dir, "upstream")
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(root, "large"), make([]byte, 1<<20), 0o644)
+}
+
 // contender is one gateway of a case.
 type contender struct {
 	name  string
@@ -69,6 +84,9 @@ type contender struct {
 
 // contenders are who does the work of a case; the first is what the others are compared with.
 func (b *bench) contenders(name string) ([]contender, error) {
+	if name == "large" { // other answers to the same configuration
+		return b.contenders("plain")
+	}
 	nginx := contender{"nginx", nginxPort, func() (*process, error) { return b.startNginx(name, gatewayCPU) }}
 	moongate := contender{"moongate", moongatePort, func() (*process, error) {
 		return start(gatewayCPU, filepath.Join(b.dir, "moongate.log"), b.moongate, "run", "-c", filepath.Join("conf/examples", "bench-"+name, "gateway.toml"))
@@ -87,7 +105,7 @@ func (b *bench) contenders(name string) ([]contender, error) {
 		nginx.name = "nginx + LuaJIT"
 		return []contender{nginx, moongate}, nil
 	}
-	return nil, fmt.Errorf("unknown case: there are plain, lua, full")
+	return nil, fmt.Errorf("unknown case: there are plain, large, lua, full")
 }
 
 // compare measures the contenders of a case in turns and prints a line for each.
@@ -99,7 +117,7 @@ func (b *bench) compare(name string) error {
 	results := make([][]result, len(who))
 	for range b.rounds {
 		for i, c := range who {
-			r, err := b.measure(c, name == "full")
+			r, err := b.measure(c, name)
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.name, err)
 			}
@@ -117,7 +135,7 @@ func (b *bench) compare(name string) error {
 }
 
 // measure runs one contender alone and puts it under load.
-func (b *bench) measure(c contender, signed bool) (result, error) {
+func (b *bench) measure(c contender, name string) (result, error) {
 	p, err := c.start()
 	if err != nil {
 		return result{}, err
@@ -127,7 +145,10 @@ func (b *bench) measure(c contender, signed bool) (result, error) {
 		return result{}, err
 	}
 	load := wrk{url: "http://" + address(c.port) + "/api/user/123", connections: b.connections}
-	if signed {
+	switch name {
+	case "large":
+		load.url = "http://" + address(c.port) + "/large"
+	case "full":
 		load.header = "Authorization: Bearer " + b.token
 	}
 	if _, err := load.run(time.Second); err != nil { // connections, pools and caches

@@ -1,7 +1,7 @@
 // Command bench measures what one request costs: the CPU time of nginx, of httputil.ReverseProxy and of Moongate doing the same work,
 // side by side in one interleaved run.
 //
-//	bench [-n ROUNDS] [-s SECONDS] [-c CONNECTIONS] [-moongate FILE] [CASE...]      cases: plain lua full (default: all)
+//	bench [-n ROUNDS] [-s SECONDS] [-c CONNECTIONS] [-moongate FILE] [CASE...]      cases: plain large lua full (default: all)
 //
 // Each gateway runs alone on CPU 0 with one worker, the load (wrk) and the upstream (nginx) share CPU 1. What counts is user and system
 // time of the gateway's processes over the run, divided by the requests that were answered: that holds on a busy machine, where
