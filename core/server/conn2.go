@@ -22,6 +22,7 @@ type conn2 struct {
 	local  netip.AddrPort
 	closed sync.Once
 	served atomic.Int64 // requests that came here
+	out    sender
 
 	in    []byte // of buf: read and not yet taken
 	buf   []byte
@@ -40,6 +41,7 @@ func newConn2(nc net.Conn, by *listening, early []byte, s *Server) *conn2 {
 	c.buf = make([]byte, max(readBuffer2, len(early)))
 	c.in = c.buf[:copy(c.buf, early)]
 	c.guard.begin(core.Now())
+	c.out.begin(nc, s.settings.Load().BodyIdle)
 	return c
 }
 
@@ -107,19 +109,25 @@ func (c *conn2) pass(b []byte, err error) (int, error) {
 // Write implements net.Conn. While there are streams that never came here as requests, some may be malformed ones.
 func (c *conn2) Write(p []byte) (int, error) {
 	if c.guard.opened.Load() == c.served.Load() {
-		return c.Conn.Write(p)
+		return c.out.Write(p)
 	}
 	if out := resetMalformed(p); len(out) != len(p) {
-		if _, err := c.Conn.Write(out); err != nil {
+		if _, err := c.out.Write(out); err != nil {
 			return 0, err
 		}
 		return len(p), nil
 	}
-	return c.Conn.Write(p)
+	return c.out.Write(p)
 }
 
-// Close implements net.Conn.
+// Close implements net.Conn. What waits to be written is written first.
 func (c *conn2) Close() error {
-	c.closed.Do(func() { c.srv.connections2.Add(-1) })
-	return c.Conn.Close()
+	c.closed.Do(func() {
+		c.srv.connections2.Add(-1)
+		c.out.close()
+	})
+	return nil
 }
+
+// SetWriteDeadline implements net.Conn; deadlines of writes are the sender's.
+func (c *conn2) SetWriteDeadline(time.Time) error { return nil }

@@ -46,7 +46,6 @@ func newHTTP2(s *Server, set Settings) *http2Leg {
 			MaxReadFrameSize:              16 << 10,
 			MaxReceiveBufferPerStream:     streamWindow,
 			MaxReceiveBufferPerConnection: connWindow,
-			WriteByteTimeout:              set.BodyIdle,
 		},
 	}
 	return h

@@ -1,0 +1,162 @@
+package server
+
+import (
+	"errors"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/moongate/moongate/core"
+)
+
+// sender writes what a connection's streams have to say in as few system calls as it can. The standard library flushes after each frame
+// that is followed by none at that moment, which makes two writes of every answer; here they lie in memory until nobody else wants to run.
+type sender struct {
+	nc   net.Conn
+	span time.Duration // for a write that does not move on
+
+	mu     sync.Mutex
+	room   sync.Cond // signalled when waiting has been taken
+	data   []byte    // waits to be written
+	spare  []byte
+	busy   bool // somebody is writing, or is about to
+	closed bool // nothing is added any more; whoever is busy closes the connection
+	err    error
+	until  core.Instant // deadline of writes, as the connection knows it; the writer's own
+}
+
+const (
+	maxWaiting = 64 << 10 // bytes that may wait; a writer of more is held back
+	directly   = 16 << 10 // a piece so large is written where nothing waits before it
+	farewell2  = 250 * time.Millisecond
+)
+
+func (s *sender) begin(nc net.Conn, span time.Duration) {
+	s.nc, s.span, s.room.L = nc, span, &s.mu
+}
+
+// Write takes all of p, or gives the error of an earlier write.
+func (s *sender) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.err == nil && !s.closed && len(s.data) > 0 && len(s.data)+len(p) > maxWaiting {
+		s.room.Wait()
+	}
+	switch {
+	case s.err != nil:
+		return 0, s.err
+	case s.closed:
+		return 0, net.ErrClosed
+	case len(p) >= directly && !s.busy:
+		return s.direct(p)
+	}
+	if s.data == nil {
+		s.data = takeWaiting()
+	}
+	s.data = append(s.data, p...)
+	if !s.busy {
+		s.busy = true
+		go s.flush()
+	}
+	return len(p), nil
+}
+
+// direct writes p as it is. It is called with s.mu held.
+func (s *sender) direct(p []byte) (int, error) {
+	s.busy = true
+	s.mu.Unlock()
+	err := s.write(p)
+	s.mu.Lock()
+	s.err = err
+	if len(s.data) > 0 && err == nil {
+		go s.flush()
+	} else {
+		s.rest()
+	}
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// flush writes until nothing waits. Others that can run go first: what they have to say is written with it.
+func (s *sender) flush() {
+	runtime.Gosched()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.data) > 0 && s.err == nil {
+		data := s.data
+		s.data, s.spare = s.spare, nil
+		s.room.Broadcast()
+		s.mu.Unlock()
+		err := s.write(data)
+		s.mu.Lock()
+		s.err = err
+		if s.spare == nil {
+			s.spare = data[:0]
+		} else {
+			giveWaiting(data)
+		}
+	}
+	s.rest()
+}
+
+// rest ends being busy. It is called with s.mu held.
+func (s *sender) rest() {
+	s.busy = false
+	giveWaiting(s.data)
+	giveWaiting(s.spare)
+	s.data, s.spare = nil, nil
+	s.room.Broadcast()
+	if s.closed || s.err != nil {
+		_ = s.nc.Close()
+	}
+}
+
+// usualWaiting is the size that most flushes stay below; a connection at rest holds none.
+const usualWaiting = 8 << 10
+
+var waitings = sync.Pool{New: func() any { return new([usualWaiting]byte) }}
+
+func takeWaiting() []byte { return waitings.Get().(*[usualWaiting]byte)[:0] }
+
+func giveWaiting(b []byte) {
+	if cap(b) == usualWaiting {
+		waitings.Put((*[usualWaiting]byte)(b[:usualWaiting]))
+	}
+}
+
+// write writes all of p as long as the peer takes some of it within span.
+func (s *sender) write(p []byte) error {
+	for {
+		if now := core.Now(); s.until.Sub(now) < s.span/2 {
+			s.until = now.Add(s.span)
+			_ = s.nc.SetWriteDeadline(s.until.Wall())
+		}
+		n, err := s.nc.Write(p)
+		if p = p[n:]; err == nil || len(p) == 0 {
+			return nil
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) || n == 0 {
+			return err
+		}
+	}
+}
+
+// close writes what waits, within a moment, and closes the connection.
+func (s *sender) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.closed = true
+	s.room.Broadcast()
+	if !s.busy {
+		_ = s.nc.Close()
+		return
+	}
+	_ = s.nc.SetWriteDeadline(time.Now().Add(farewell2))
+}
