@@ -24,9 +24,10 @@ func (c *stream) grpcHead() {
 	h := c.w.Header()
 	for _, f := range w.Header.Fields() {
 		if !f.Kind.Hop() && f.Kind != core.KindContentLength && f.Kind != core.KindContentType && f.Kind != core.KindContentEncoding {
-			addField(h, f)
+			c.lines.add(&f)
 		}
 	}
+	c.lines.fill(h)
 	h["Content-Length"] = nil
 	h["Content-Type"] = []string{"application/grpc"}
 	h["Grpc-Status"] = []string{strconv.Itoa(grpcCode(w.Status))}

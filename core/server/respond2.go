@@ -22,9 +22,10 @@ func (c *stream) Inform(status int, header *core.Header) error {
 	h := c.w.Header()
 	for _, f := range header.Fields() {
 		if !f.Kind.Hop() && f.Kind != core.KindContentLength {
-			addField(h, f)
+			c.lines.add(&f)
 		}
 	}
+	c.lines.fill(h)
 	c.w.WriteHeader(status)
 	clear(h)
 	return nil
@@ -32,11 +33,6 @@ func (c *stream) Inform(status int, header *core.Header) error {
 
 // StopBody ends a pending read of the request's body, which is then of no use any more.
 func (c *stream) StopBody() { _ = c.control.SetReadDeadline(time.Unix(1, 0)) }
-
-func addField(h http.Header, f core.Field) {
-	name := textproto.CanonicalMIMEHeaderKey(string(f.Name))
-	h[name] = append(h[name], string(f.Value))
-}
 
 // Respond writes the answer. A body that was cut resets the stream when the exchange has ended.
 func (c *stream) Respond() error {
@@ -83,8 +79,9 @@ func (c *stream) fillHead(bodyless bool) {
 				continue
 			}
 		}
-		addField(h, f)
+		c.lines.add(&f)
 	}
+	c.lines.fill(h)
 	length := w.Body.Length()
 	switch {
 	case bodyless:

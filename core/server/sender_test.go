@@ -2,9 +2,8 @@ package server_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"io"
-	"net/http"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -14,7 +13,10 @@ import (
 // TestHTTP2ManyStreamsOfOneConnectionGetTheirOwnAnswers has small and large answers, streamed and whole, written at once.
 func TestHTTP2ManyStreamsOfOneConnectionGetTheirOwnAnswers(t *testing.T) {
 	s := open(t, handler(func(x *core.Exchange, c core.Client) {
-		n := int(binary.BigEndian.Uint32([]byte(x.Request.Header.Get("X-N"))[:4]) - '0'<<24 - '0'<<16 - '0'<<8 - '0')
+		n, err := strconv.Atoi(string(x.Request.RawPath[1:]))
+		if err != nil {
+			t.Error(err)
+		}
 		fill := bytes.Repeat([]byte{byte('a' + n%26)}, 1+n*n*n%200_000)
 		x.Response.Status, x.Response.Source = 200, core.FromUpstream
 		if n%2 == 0 {
@@ -30,9 +32,7 @@ func TestHTTP2ManyStreamsOfOneConnectionGetTheirOwnAnswers(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range 100 {
 		all.Go(func() {
-			r, _ := http.NewRequest("GET", "http://gw.test/", nil)
-			r.Header.Set("X-N", string([]byte{'0', '0', '0', '0' + byte(n)}))
-			resp, err := c.Do(r)
+			resp, err := c.Get("http://gw.test/" + strconv.Itoa(n))
 			if err != nil {
 				t.Error(err)
 				return

@@ -24,6 +24,7 @@ type stream struct {
 	body    body2
 	broken  bool // the answer could not be brought to its end
 	stall   stall
+	lines   lines
 
 	mu   sync.Mutex // guards live against the end of the request's context
 	live bool

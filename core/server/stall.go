@@ -65,4 +65,7 @@ func (c *stream) reset() {
 	c.stall.once, c.stall.timer = sync.Once{}, nil
 	c.stall.reading.Store(0)
 	c.stall.writing.Store(0)
+	if cap(c.lines.text) > 16<<10 {
+		c.lines = lines{}
+	}
 }
