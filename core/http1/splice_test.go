@@ -257,3 +257,30 @@ func BenchmarkLongBody(b *testing.B) {
 		})
 	}
 }
+
+func TestManyLongBodiesAtOnceAllArrive(t *testing.T) {
+	const bodies, size = 40, 300 << 10
+	data := noise(size)
+	done := make(chan error, bodies)
+	for range bodies {
+		p := newPassage(t, size, "")
+		go func() { _, _ = p.sender.Write(data) }()
+		go func() {
+			sum := crc32.NewIEEE()
+			if _, err := io.CopyN(io.Discard, p.receiver, 8); err == nil {
+				_, _ = io.CopyN(sum, p.receiver, size)
+			}
+			if sum.Sum32() != crc32.ChecksumIEEE(data) {
+				done <- errors.New("not as it was")
+				return
+			}
+			done <- nil
+		}()
+		go func() { _, _ = p.send() }()
+	}
+	for range bodies {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
