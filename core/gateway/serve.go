@@ -67,13 +67,18 @@ func (g *Gateway) finish(x *core.Exchange, client core.Client, pass *plan, leg *
 
 // send brings the answer to the client.
 func (g *Gateway) send(x *core.Exchange, client core.Client, pass *plan, leg *proxy.Leg) error {
-	if x.Response.Status == 101 && leg != nil {
+	switch {
+	case x.Response.Status == 101 && leg != nil:
 		return g.tunnel(x, pass, leg)
+	case pass.compress != nil:
+		return pass.sendEncoded(x, client)
 	}
-	if pass.compress != nil {
-		if encoder := pass.compress.Begin(x); encoder != nil {
-			defer encoder.End()
-		}
+	return client.Respond()
+}
+
+func (p *plan) sendEncoded(x *core.Exchange, client core.Client) error {
+	if encoder := p.compress.Begin(x); encoder != nil {
+		defer encoder.End()
 	}
 	return client.Respond()
 }

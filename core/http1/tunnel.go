@@ -166,8 +166,10 @@ func (p *pump) run() {
 	if err == nil && !p.t.wait(p.from) {
 		err = errEnding
 	}
-	for err == nil {
-		err = p.move()
+	for err == nil { // what waits in here is all that keeps the stack of an idle tunnel
+		if err = p.read(); err == nil {
+			err = p.move()
+		}
 	}
 	switch {
 	case err == errEnding:
@@ -191,11 +193,8 @@ func (p *pump) behind() error {
 	return p.pass(b)
 }
 
-// move waits for bytes and passes them.
+// move passes what was read.
 func (p *pump) move() error {
-	if err := p.read(); err != nil {
-		return err
-	}
 	p.t.last.Store(int64(core.Now()))
 	err := p.pass(p.buf[:p.n])
 	switch {
