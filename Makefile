@@ -14,10 +14,10 @@ export GOFLAGS
 RACE     := $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint fmt fuzz bench e2e check clean
+.PHONY: help build run test race lint fmt fuzz bench e2e conformance check clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/moongate
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/moongate ./cmd/moongate
@@ -47,6 +47,9 @@ fmt: ## format every Go file
 
 fuzz: ## each fuzz target for FUZZTIME (10s)
 	@.ci/fuzz $(FUZZTIME)
+
+conformance: build ## h2spec and the gRPC interop client through the gateway; fetches them by name
+	@.ci/conformance
 
 bench: build ## the micro-benchmarks, then CPU per request beside nginx and ReverseProxy (needs nginx with Lua, and wrk)
 	$(GO) test -run '^$$' -bench . -benchmem ./...

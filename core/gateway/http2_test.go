@@ -529,3 +529,17 @@ func TestConnectionsOfHTTP2AreSharedAndKeptOverReloads(t *testing.T) {
 		}
 	}
 }
+
+func TestIdentityNamesPassInNoTrailerOfHTTP2(t *testing.T) {
+	trailers := make(chan http.Header, 1)
+	h := open(t, routeTo(upstreamH2C(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		trailers <- r.Trailer
+	}), "protocol = \"h2c\""))
+	r := h.request("POST", "/", struct{ io.Reader }{strings.NewReader("x")})
+	r.Trailer = http.Header{"X-User-Id": {"evil"}, "X_user_id": {"evil"}, "X-Sum": {"9"}}
+	h.do(h.client2(), r)
+	if got := <-trailers; len(got) != 1 || got.Get("X-Sum") != "9" {
+		t.Error(got)
+	}
+}

@@ -193,7 +193,7 @@ func (r *round) request() *http.Request {
 	out := &http.Request{Method: q.Method, URL: u, Host: host, Header: l.requestHeader(), ContentLength: q.Body.Length()}
 	if !r.body.none {
 		out.Body = &r.body
-		out.Trailer = announced(&q.Header)
+		out.Trailer = announced(&q.Header, q.Body.Forbidden)
 		r.body.trailer = out.Trailer
 	}
 	return out
@@ -251,14 +251,14 @@ func (l *Leg) host() []byte {
 }
 
 // announced are the trailers that the client said would come; only those can be passed on.
-func announced(h *core.Header) http.Header {
+func announced(h *core.Header, forbidden func([]byte) bool) http.Header {
 	var t http.Header
 	for _, f := range h.Fields() {
 		if f.Kind != core.KindTrailer {
 			continue
 		}
 		for item, rest := core.NextItem(f.Value); item != nil; item, rest = core.NextItem(rest) {
-			if core.IsToken(item) && http1.TrailerAllowed(core.KindOf(item)) {
+			if core.IsToken(item) && http1.TrailerAllowed(core.KindOf(item)) && (forbidden == nil || !forbidden(item)) {
 				if t == nil {
 					t = http.Header{}
 				}
