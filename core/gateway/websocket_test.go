@@ -765,3 +765,54 @@ func TestSocketsAreLeftAloneByReloadsOfOthers(t *testing.T) {
 	}
 	h.wantMetric(`moongate_upgrade_open_connections{route="all"} 0`)
 }
+
+// refusing is a pipeline whose response function takes the switch back.
+type refusing struct{ logging }
+
+func (s refusing) Stages(*core.Route) []core.Stage { return []core.Stage{s} }
+func (s refusing) Response(x *core.Exchange) error {
+	x.Response.Status = 403
+	return nil
+}
+
+func TestAResponseFunctionMayTakeTheSwitchBack(t *testing.T) {
+	url, _, gone := echoer(t)
+	stage := refusing{logging{make(chan string, 10)}}
+	h := open(t, sockets(url), func(o *gateway.Options) {
+		o.Pipeline = func(gateway.Parts) (gateway.Built, error) { return gateway.Built{Pipeline: stage}, nil }
+	})
+	nc, r := h.dial()
+	for range 2 { // the client's connection stays, the upstream's does not
+		send(t, nc, handshake+"\r\n")
+		if head, err := readHead(r); err != nil || !strings.HasPrefix(head, "HTTP/1.1 403 ") || !strings.Contains(head, "Content-Length: 0\r\n") || strings.Contains(head, "Upgrade:") {
+			t.Fatalf("got %q, %v", head, err)
+		}
+		if got := <-stage.ended; !strings.HasPrefix(got, "403 ") {
+			t.Errorf("logged %s", got)
+		}
+		if err := <-gone; err == nil {
+			t.Error("the upstream's socket is still open")
+		}
+	}
+}
+
+func TestASocketWhoseHandshakeIsSlowEndsWithItsClient(t *testing.T) {
+	asked, gone := make(chan struct{}), make(chan error, 1)
+	url := scripted(t, func(nc net.Conn) {
+		r := bufio.NewReader(nc)
+		_, _ = readHead(r)
+		close(asked)
+		_, err := r.ReadByte()
+		gone <- err
+	})
+	h := open(t, sockets(url))
+	nc, _ := h.dial()
+	send(t, nc, handshake+"\r\n")
+	<-asked
+	nc.Close()
+	select {
+	case <-gone:
+	case <-time.After(5 * time.Second):
+		t.Error("the upstream was not told that the client has left")
+	}
+}
