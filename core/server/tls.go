@@ -42,7 +42,7 @@ func NewTLS(o TLSOptions) *TLS {
 			}
 		}
 	}
-	config := &tls.Config{GetCertificate: t.choose}
+	config := &tls.Config{GetCertificate: t.choose, DynamicRecordSizingDisabled: true}
 	if o.Clients != nil {
 		config.ClientCAs, config.ClientAuth = o.Clients.pool, tls.VerifyClientCertIfGiven
 		if o.Required {

@@ -39,7 +39,7 @@
 ---@field cookies gw.Cookies Cookies of the request by name, the first of each. Assigning changes what goes upstream; nil takes one away.
 ---@field params table<string, string> What the `{name}` segments of the route's path stood for.
 ---@field bearer string? Token of `Authorization: Bearer`, in any case; nil when there is none, empty when the header is malformed or sent twice.
----@field tls gw.TLS? Facts of the client's TLS connection; nil on a plain one.
+---@field tls gw.TLS? What the client's TLS connection told: `version`, `cipher`, `server_name`; of the client's certificate `subject`, `sans` (a list), `fingerprint`. nil on a plain one.
 ---@field route string? Name of the route; nil when none matched.
 local req = {}
 
