@@ -89,12 +89,17 @@ func (o *outgoing) stop() {
 	defer o.mu.Unlock()
 	o.stopped = true
 	if o.reading {
-		client := o.r.l.client
-		timer := time.AfterFunc(lastBytes, client.StopBody)
+		client, ended := o.r.l.client, make(chan struct{})
+		timer := time.AfterFunc(lastBytes, func() {
+			defer close(ended)
+			client.StopBody()
+		})
 		for o.reading {
 			o.idle.Wait()
 		}
-		timer.Stop()
+		if !timer.Stop() {
+			<-ended // the client's end serves another exchange soon
+		}
 	}
 	o.r.l.x.Request.Uploading = false
 }
