@@ -70,15 +70,17 @@ func (g *Gateway) send(x *core.Exchange, client core.Client, pass *plan, leg *pr
 	switch {
 	case x.Response.Status == 101 && leg != nil:
 		return g.tunnel(x, pass, leg)
-	case pass.compress != nil:
-		return pass.sendEncoded(x, client)
+	case leg != nil && streamsEvents(x):
+		return g.sendEvents(x, client, pass, leg)
 	}
-	return client.Respond()
+	return pass.send(x, client)
 }
 
-func (p *plan) sendEncoded(x *core.Exchange, client core.Client) error {
-	if encoder := p.compress.Begin(x); encoder != nil {
-		defer encoder.End()
+func (p *plan) send(x *core.Exchange, client core.Client) error {
+	if p.compress != nil {
+		if encoder := p.compress.Begin(x); encoder != nil {
+			defer encoder.End()
+		}
 	}
 	return client.Respond()
 }

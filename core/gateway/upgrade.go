@@ -7,7 +7,6 @@ import (
 
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core"
-	"github.com/moongate/moongate/core/http1"
 	"github.com/moongate/moongate/core/proxy"
 )
 
@@ -34,8 +33,8 @@ func (g *Generation) adoptUpgrades(prev *Generation) {
 	}
 }
 
-// tunnels are the open connections that have switched protocols. They outlive the generation that they began on as long as their
-// route and endpoint are left alone.
+// tunnels are what stays open for as long as its two ends like: connections that have switched protocols, and streams of events. They outlive
+// the generation that they began on as long as their route and endpoint are left alone.
 type tunnels struct {
 	mu    sync.Mutex
 	open  map[*tunnel]struct{}
@@ -43,8 +42,8 @@ type tunnels struct {
 }
 
 type tunnel struct {
-	*http1.Tunnel
-	route    *conf.Route // as it was when the connection switched
+	drain    func()      // ends it in good order
+	route    *conf.Route // as it was when it began
 	endpoint *core.Endpoint
 	timer    *time.Timer // set once the tunnel is to end
 	endAt    time.Time   // when it will
@@ -56,9 +55,7 @@ func (g *Gateway) tunnel(x *core.Exchange, pass *plan, leg *proxy.Leg) error {
 	if err != nil {
 		return err
 	}
-	gen := x.Generation.(*Generation)
-	t := &tunnel{Tunnel: joined, route: &gen.config.Routes[x.Route.ID-1], endpoint: x.Endpoint}
-	g.enter(t, gen)
+	t := g.enter(x, joined.Drain)
 	pass.upgrades.total.Add(1)
 	pass.upgrades.open.Add(1)
 	x.Err = joined.Run()
@@ -70,7 +67,9 @@ func (g *Gateway) tunnel(x *core.Exchange, pass *plan, leg *proxy.Leg) error {
 	return nil
 }
 
-func (g *Gateway) enter(t *tunnel, gen *Generation) {
+func (g *Gateway) enter(x *core.Exchange, drain func()) *tunnel {
+	gen := x.Generation.(*Generation)
+	t := &tunnel{drain: drain, route: &gen.config.Routes[x.Route.ID-1], endpoint: x.Endpoint}
 	s := &g.tunnels
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,6 +82,7 @@ func (g *Gateway) enter(t *tunnel, gen *Generation) {
 	} else if now := g.current.Load(); now != gen && !t.stays(now) {
 		t.end(now.config.HTTP.Drain)
 	}
+	return t
 }
 
 func (g *Gateway) leave(t *tunnel) {
@@ -122,7 +122,7 @@ func (t *tunnel) end(after time.Duration) {
 	at := time.Now().Add(after)
 	switch {
 	case t.timer == nil:
-		t.timer, t.endAt = time.AfterFunc(after, t.Drain), at
+		t.timer, t.endAt = time.AfterFunc(after, t.drain), at
 	case at.Before(t.endAt):
 		t.timer.Reset(after)
 		t.endAt = at

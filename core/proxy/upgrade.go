@@ -69,6 +69,16 @@ func (l *Leg) accept() error {
 	return nil
 }
 
+// Interrupt makes a pending or later read of the answer's body fail. It is for another goroutine, which makes sure that the leg is not
+// finished.
+func (l *Leg) Interrupt() {
+	if l.round != nil {
+		l.round.Cut()
+		return
+	}
+	l.conn.Interrupt()
+}
+
 // Switcher is a client whose connection can switch protocols. Switch sends x.Response, a 101, and hands the connection over until the exchange
 // ends; nobody is told of a client that leaves any more.
 type Switcher interface {
