@@ -13,7 +13,7 @@ import (
 
 // decoder turns TOML texts into tables of values with places.
 type decoder struct {
-	env  Environment
+	refs references
 	errs Errors
 	warn Errors
 }
@@ -113,7 +113,7 @@ func (d *decoder) value(file string, v any, m *mark, path string, secret bool) V
 	out := Value{Pos: Pos{file, m.line}, Secret: secret}
 	switch v := v.(type) {
 	case string:
-		text, found, err := expand(v, d.env)
+		text, found, err := d.refs.expand(v)
 		if err != nil {
 			d.errs.Add(out.Pos, path, "%s", err)
 			text, out.broken = v, true

@@ -9,17 +9,24 @@ import (
 // Environment looks a variable up; ok is false when it is not set. os.LookupEnv is one.
 type Environment func(name string) (value string, ok bool)
 
+// references are what strings of the configuration may refer to.
+type references struct {
+	env  Environment
+	file func(path string) (text string, err error) // reads a file; the path is relative to the configuration
+}
+
 // expand resolves the references in a string of the configuration; found tells that there was one.
 //
 //	${NAME}            the variable; unset is an error, empty counts as set
 //	${NAME:-default}   the variable, or the text up to the matching brace as it stands when it is not set
 //	${NAME+21}         the variable, which is a whole number, plus 21
 //	${NAME:-9000+21}   the variable or 9000, plus 21: for ports that lie in one row
+//	${file:PATH}       what the file holds, without the line end at its end; the path is relative to the configuration
 //	$${                the two signs ${ as text
 //
 // A bare $ is text, and so is ${1}, a group of a rewrite, because no variable's name begins with a digit. What a
-// variable holds is never read as a reference or as TOML.
-func expand(text string, env Environment) (expanded string, found bool, err error) {
+// variable or a file holds is never read as a reference or as TOML.
+func (r references) expand(text string) (expanded string, found bool, err error) {
 	if !strings.Contains(text, "${") {
 		return text, false, nil
 	}
@@ -44,7 +51,7 @@ func expand(text string, env Environment) (expanded string, found bool, err erro
 			out.WriteString("${" + body + "}")
 			continue
 		}
-		value, err := resolve(body, env)
+		value, err := r.resolve(body)
 		if err != nil {
 			return "", true, err
 		}
@@ -72,7 +79,10 @@ func cutBrace(text string) (body, after string, ok bool) {
 }
 
 // resolve gives the text for what stands between the braces of a reference.
-func resolve(body string, env Environment) (string, error) {
+func (r references) resolve(body string) (string, error) {
+	if path, ok := strings.CutPrefix(body, "file:"); ok && !strings.HasPrefix(path, "-") {
+		return r.readFile(path)
+	}
 	end := 0
 	for end < len(body) && isNameByte(body[end], end) {
 		end++
@@ -93,7 +103,7 @@ func resolve(body string, env Environment) (string, error) {
 	if name == "" {
 		return "", fmt.Errorf("${%s} names no variable: a name is letters, digits and _, and begins with no digit", shorten(body))
 	}
-	value, set := env(name)
+	value, set := r.env(name)
 	if !set {
 		if !hasFallback {
 			return "", fmt.Errorf("the environment variable %s is not set: set it or write ${%s:-default}", name, name)
@@ -109,6 +119,18 @@ func resolve(body string, env Environment) (string, error) {
 		return "", fmt.Errorf("the environment variable %s is no whole number, so %s cannot be added to it", name, offset)
 	}
 	return strconv.FormatInt(base+plus, 10), nil
+}
+
+// readFile gives a file's text without one line end at its end: editors and most tools write one behind a secret.
+func (r references) readFile(path string) (string, error) {
+	if path == "" {
+		return "", fmt.Errorf("${file:} names no file: write ${file:secrets/jwt}")
+	}
+	text, err := r.file(path)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r"), nil
 }
 
 func isNameByte(c byte, at int) bool {

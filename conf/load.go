@@ -2,6 +2,7 @@ package conf
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -28,7 +29,8 @@ func Load(file string, o Options) (*Config, error) {
 	const tries = 5
 	for range tries {
 		snap := source.Take(o.Files)
-		l := &loader{decoder: decoder{env: o.Env}, file: file, snap: snap}
+		l := &loader{file: file, snap: snap}
+		l.refs = references{env: o.Env, file: l.referred}
 		c, err := l.load(o)
 		if snap.Holds() {
 			return c, err
@@ -77,6 +79,16 @@ func (l *loader) load(o Options) (*Config, error) {
 	}
 	c.positions = b.pos
 	return c, nil
+}
+
+// referred reads a file that a string of the configuration refers to.
+func (l *loader) referred(path string) (string, error) {
+	path = l.beside(path)
+	text, err := l.snap.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("cannot read %s", reason(path, err))
+	}
+	return string(text), nil
 }
 
 // bindAll binds what others build on first, then the rest as it was written.
@@ -133,7 +145,7 @@ func (l *loader) finish(b *binder, c *Config) {
 	c.Scripts.read = l.snap.Files().ReadFile
 	c.Scripts.EnvValues = make(map[string]Secret)
 	for _, name := range c.Scripts.Env {
-		if value, ok := l.env(name); ok {
+		if value, ok := l.refs.env(name); ok {
 			c.Scripts.EnvValues[name] = Secret(value)
 		}
 	}

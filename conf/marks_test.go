@@ -99,7 +99,7 @@ func TestEveryValueKnowsItsLine(t *testing.T) {
 	for seed := range uint64(3000) {
 		w := writer{rand: rand.New(rand.NewPCG(seed, 1))}
 		text := w.document()
-		d := decoder{env: func(string) (string, bool) { return "", false }}
+		d := decoder{refs: references{env: func(string) (string, bool) { return "", false }}}
 		table := d.decode("x", []byte(text+"\n"))
 		if strings.TrimSpace(text) == "" {
 			continue
