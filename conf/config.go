@@ -36,7 +36,7 @@ func (c *Config) Pos(key string) Pos {
 		}
 		key = key[:max(0, strings.LastIndexAny(key, ".["))]
 	}
-	return Pos{c.File, 1}
+	return Pos{File: c.File, Line: 1}
 }
 
 // Upstream returns the upstream of a name; nil when there is none.

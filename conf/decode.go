@@ -22,7 +22,7 @@ type decoder struct {
 func (d *decoder) decode(file string, raw []byte) *Table {
 	text, err := plainText(raw)
 	if err != nil {
-		d.errs.Add(Pos{file, 1}, "", "%s", err)
+		d.errs.Add(Pos{File: file, Line: 1}, "", "%s", err)
 		return nil
 	}
 	marks, end, fault := markText(text)
@@ -67,7 +67,7 @@ func firstInvalid(raw []byte) int {
 
 // checkEnd refuses a text that stops in the middle of a comment and warns of one that stops in a number.
 func (d *decoder) checkEnd(file, text string, end ending) {
-	pos := Pos{file, 1 + strings.Count(text, "\n")}
+	pos := Pos{File: file, Line: 1 + strings.Count(text, "\n")}
 	switch end {
 	case endsInComment:
 		d.errs.Add(pos, "", "the file ends in a comment without a line end, so it may be cut: end its last line")
@@ -100,7 +100,7 @@ func parse(text string) (values map[string]any, fault *Error) {
 
 // table gives the library's values the places of the marks.
 func (d *decoder) table(file string, values map[string]any, marks *mark, path string) *Table {
-	t := &Table{Pos: Pos{file, marks.line}}
+	t := &Table{Pos: Pos{File: file, Line: marks.line}}
 	for _, key := range marks.keys {
 		if v, ok := values[key]; ok {
 			t.set(key, d.value(file, v, marks.kids[key], join(path, key), namesSecret(key)))
@@ -110,7 +110,7 @@ func (d *decoder) table(file string, values map[string]any, marks *mark, path st
 }
 
 func (d *decoder) value(file string, v any, m *mark, path string, secret bool) Value {
-	out := Value{Pos: Pos{file, m.line}, Secret: secret}
+	out := Value{Pos: Pos{File: file, Line: m.line}, Secret: secret}
 	switch v := v.(type) {
 	case string:
 		text, found, err := d.refs.expand(v)

@@ -25,7 +25,9 @@ type Filter struct {
 	Order    int    // place inside the stage, when HasOrder is true
 	HasOrder bool   `key:"-"`
 	OnError  string // FailOnError or ContinueOnError; empty: the script's own choice, or else FailOnError
-	Settings *Table // what the script's schema checks; without the keys above
+	// OnTimeout is likewise what a function that spends its time budget does; empty: the script's own choice, or else as any other error.
+	OnTimeout string
+	Settings  *Table // what the script's schema checks; without the keys above
 }
 
 // RouteFilter is what one route says about a filter.
@@ -62,6 +64,7 @@ var filterSection = section[Filter]{
 		}
 	}),
 	oneOf("on_error", func(f *Filter) *string { return &f.OnError }, FailOnError, ContinueOnError),
+	oneOf("on_timeout", func(f *Filter) *string { return &f.OnTimeout }, FailOnError, ContinueOnError),
 }
 
 const maxOrder = 1_000_000
@@ -129,7 +132,7 @@ func (b *binder) completeFilters(c *Config) {
 	for name, script := range c.Scripts.Live {
 		if !slices.ContainsFunc(c.Filters, func(f Filter) bool { return f.Name == name }) {
 			c.Filters = append(c.Filters, Filter{
-				Pos: Pos{script.Path, 1}, Name: name, Enabled: true, Script: name, Settings: &Table{},
+				Pos: Pos{File: script.Path, Line: 1}, Name: name, Enabled: true, Script: name, Settings: &Table{},
 			})
 		}
 	}
@@ -167,7 +170,7 @@ func (b *binder) bindRouteFilters(key string, v Value, r *Route) {
 			switch key {
 			case "enabled":
 				f.Enabled, _ = b.boolean(full, v)
-			case "script", "stage", "order", "on_error":
+			case "script", "stage", "order", "on_error", "on_timeout":
 				b.errs.Add(v.Pos, full, "is the same on all routes: it belongs to [filter.%s]", name)
 			}
 		}

@@ -17,6 +17,7 @@ type Body struct {
 	Trailer   Header
 	Forbidden func(name []byte) bool
 
+	under   *Body // what Wrap put a reader in front of
 	src     io.Reader
 	length  int64  // announced length of the source, -1 unknown
 	taken   int64  // bytes read from the source
@@ -57,8 +58,13 @@ func (b *Body) Length() int64 {
 	return b.length
 }
 
-// Taken is the number of bytes read from the source so far.
-func (b *Body) Taken() int64 { return b.taken }
+// Taken is the number of bytes read so far from where they came first.
+func (b *Body) Taken() int64 {
+	for b.under != nil {
+		b = b.under
+	}
+	return b.taken
+}
 
 // Changed tells whether Replace was called.
 func (b *Body) Changed() bool { return b.changed }
@@ -94,7 +100,7 @@ func (b *Body) Buffer(limit int64) ([]byte, error) {
 
 // Replace sets the body to data, which the caller no longer changes. What the source still holds is not read.
 func (b *Body) Replace(data []byte) {
-	b.buf, b.off, b.whole, b.changed, b.err = data, 0, true, true, nil
+	b.buf, b.off, b.whole, b.changed, b.err, b.under = data, 0, true, true, nil, nil
 	b.length = int64(len(data))
 }
 

@@ -3,6 +3,7 @@ package core
 import (
 	"math/rand/v2"
 	"net/netip"
+	"sync"
 )
 
 // Exchange is one request and its response on their way through the gateway. One goroutine owns it at a time, from the moment the
@@ -22,9 +23,13 @@ type Exchange struct {
 	User      string // who the caller is, once a filter has said so
 	Vars      Vars   // what filters leave for each other (ctx)
 
-	Turn  int   // filters of the route whose turn has come, in order over all stages
-	Err   error // why the gateway failed the exchange; for the log, never for the client
-	Times Times
+	Turn    int   // filters of the route whose turn has come, in order over all stages
+	Reached int   // Turn as it was when the answer began its way back
+	Err     error // why the gateway failed the exchange; for the log, never for the client
+	Times   Times
+
+	// Filters is held while a filter's function runs, where those of the request's body could run beside others.
+	Filters sync.Mutex
 
 	Lifeline Lifeline
 
@@ -152,7 +157,7 @@ func (x *Exchange) Reset() {
 	x.Generation, x.Route, x.Endpoint, x.Err = nil, nil, nil, nil
 	x.Upstream, x.HashKey, x.User = "", "", ""
 	x.RequestID, x.TraceID = nil, nil
-	x.Turn, x.Times = 0, Times{}
+	x.Turn, x.Reached, x.Times = 0, 0, Times{}
 	if cap(x.scratch) > 8<<10 {
 		x.scratch = nil
 	}

@@ -13,6 +13,23 @@ type Stage interface {
 	Log(x *Exchange)
 }
 
+// BodyStage is a Stage whose filters may also work on bodies piece by piece, as they pass.
+//
+// StreamRequest puts the filters between x.Request.Body and whoever reads it next. It is called when the request stages are done and before
+// an upstream is asked; the first stage of the pipeline comes first, so that its filters see the body first. StreamResponse does so for
+// x.Response.Body, with the filters whose turn had come (Exchange.Reached), when the response functions are done and before the head is
+// sent; the last stage comes first. Both see to it that the head stays true. An error is what the exchange fails with.
+//
+// The filters then run in whichever goroutine reads the body. A read fails with an *Error when a filter does, and with one around an *Answered when a
+// filter of the request has answered the client.
+type BodyStage interface {
+	Stage
+	// Streams tells whether the route has such filters in the stage; a nil route is what it is for Pipeline.Stages.
+	Streams(route *Route) bool
+	StreamRequest(x *Exchange) error
+	StreamResponse(x *Exchange) error
+}
+
 // Pipeline tells which stages have work on a route. It is the door through which a scripting layer is joined to the gateway.
 type Pipeline interface {
 	// Stages are those that have filters on the route, in pipeline order. A nil route asks for the filters that run on every

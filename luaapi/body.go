@@ -14,7 +14,7 @@ const defaultBuffer = 1 << 20
 
 // requestMethods are the functions of req.
 var requestMethods = []vm.Func{
-	{Name: "req:body", Phases: phaseExchange,
+	{Name: "req:body", Phases: phaseWhole,
 		Doc: "Reads the whole body, as it came. Beyond the route's `body_buffer` the request ends with 413 before the script sees a part. " +
 			"After on_request a body that nobody had read is gone: nil and why.",
 		Returns: []vm.Param{{Name: "body", Type: "string?", Doc: "empty when there is none"}, {Name: "err", Type: "string?"}},
@@ -35,14 +35,14 @@ var requestMethods = []vm.Func{
 			a.L.Push(lua.LBool(err == nil))
 			return 1
 		}},
-	{Name: "req:json", Phases: phaseExchange,
+	{Name: "req:json", Phases: phaseWhole,
 		Doc:     "Reads the body as gw.json.decode does, uncompressed when it is gzip or deflate.",
 		Returns: []vm.Param{{Name: "value", Type: "any"}, {Name: "err", Type: "string?", Doc: "why it is no JSON"}},
 		Do: func(a vm.Args) int {
 			body, err := requestOf(a).requestContent(a)
 			return pushDecoded(a, body, err)
 		}},
-	{Name: "req:json_get", Phases: phaseExchange,
+	{Name: "req:json_get", Phases: phaseWhole,
 		Doc: "Reads one value of a JSON body, uncompressed when it is gzip or deflate, without making tables of the rest: names, and indexes " +
 			"from 0, joined by dots; `\\.` is a dot within a name.",
 		Params: []vm.Param{{Name: "path", Type: "string", Doc: "such as `user.roles.0`"}},
@@ -150,7 +150,7 @@ func (f *frame) bodyBuffer() int64 {
 func (f *frame) requestBody(a vm.Args) ([]byte, error) {
 	b := &f.x.Request.Body
 	if f.phase != phaseRequest {
-		if body, whole := b.Whole(); whole {
+		if body, whole := b.AsRead(); whole {
 			return body, nil
 		}
 		return nil, errors.New("the body went upstream unread: read it in on_request")

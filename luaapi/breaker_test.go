@@ -49,7 +49,7 @@ func TestAFilterThatServesSomebodyNeverRests(t *testing.T) {
 	})
 }
 
-func TestAFilterThatMayFailNeverRests(t *testing.T) {
+func TestAFilterThatMayFailIsPassedByWhileItRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := bench(t, "[filter.filter]\non_error = \"continue\"\n", onRequest(`error("broken")`))
 		for range 30 {

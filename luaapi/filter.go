@@ -14,17 +14,18 @@ import (
 
 // script is one live file: what its table said when it was tried.
 type script struct {
-	name     string // without .lua
-	file     string // as it stands in errors
-	path     string
-	source   string
-	code     *vm.Script
-	stage    string
-	order    float64
-	onError  string
-	schema   *schema
-	identity []string
-	has      [functions]bool
+	name      string // without .lua
+	file      string // as it stands in errors
+	path      string
+	source    string
+	code      *vm.Script
+	stage     string
+	order     float64
+	onError   string // as conf has it; "": the script does not say
+	onTimeout string
+	schema    *schema
+	identity  []string
+	has       [functions]bool
 }
 
 // The functions of a script's table.
@@ -33,19 +34,24 @@ const (
 	onResponse
 	onLog
 	onInit
+	onRequestChunk
+	onResponseChunk
 	functions
 )
 
-var functionNames = [functions]string{"on_request", "on_response", "on_log", "init"}
+var functionNames = [functions]string{"on_request", "on_response", "on_log", "init", "on_request_chunk", "on_response_chunk"}
 
 // filter is one instance of a script.
 type filter struct {
-	name    string
-	stage   string
-	script  *script
-	index   int // of its script in the stage
-	goesOn  bool
-	order   float64
+	name   string
+	stage  string
+	script *script
+	index  int // of its script in the stage
+	order  float64
+
+	goesOn     bool // after an error
+	goesOnLate bool // after a function that spent its time budget
+
 	breaker breaker
 	metrics *metrics.Filter
 }
@@ -61,12 +67,13 @@ type turn struct {
 // loaded is a script in a VM.
 type loaded struct{ fn [functions]*lua.LFunction }
 
-// breaker stops asking a filter that does nothing but fail: after so many failures in a row over so much time it answers 503 for
-// a while, and asks again. A filter that serves any request in between is left alone, however many it fails.
+// breaker stops asking a filter that does nothing but fail: after so many failures in a row over so much time it rests for a while, and
+// is then tried with one request at a time until one succeeds. A filter that serves any request in between is left alone, however many it
+// fails. A try that tells nothing lets the next come after another rest.
 type breaker struct {
 	failures atomic.Int32
 	first    atomic.Int64 // Instant of the first failure in the row
-	until    atomic.Int64 // Instant until which it is open
+	until    atomic.Int64 // Instant until which it rests; 0: it does not
 }
 
 const (
@@ -75,11 +82,14 @@ const (
 	breakerPause    = 5 * time.Second
 )
 
-// open tells whether the filter rests.
-func (b *breaker) open(now core.Instant) bool {
+// admits tells whether the filter may run now.
+func (b *breaker) admits(now core.Instant) bool {
 	until := b.until.Load()
-	return until != 0 && int64(now) < until
+	return until == 0 || int64(now) >= until && b.until.CompareAndSwap(until, int64(now.Add(breakerPause)))
 }
+
+// tripped tells whether the filter rests, or is being tried.
+func (b *breaker) tripped() bool { return b.until.Load() != 0 }
 
 func (b *breaker) succeeded() {
 	if b.failures.Load() != 0 {
@@ -88,12 +98,14 @@ func (b *breaker) succeeded() {
 	}
 }
 
-func (b *breaker) failed(now core.Instant) {
+// failed tells whether this failure is the one that trips the filter.
+func (b *breaker) failed(now core.Instant) bool {
 	n := b.failures.Add(1)
 	if n == 1 {
 		b.first.Store(int64(now))
 	}
-	if n >= breakerFailures && now.Sub(core.Instant(b.first.Load())) >= breakerSpan {
-		b.until.Store(int64(now.Add(breakerPause)))
+	if n < breakerFailures || now.Sub(core.Instant(b.first.Load())) < breakerSpan {
+		return false
 	}
+	return b.until.Swap(int64(now.Add(breakerPause))) == 0
 }

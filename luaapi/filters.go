@@ -44,7 +44,9 @@ func (b *builder) makeFilters() {
 		if cf.HasOrder {
 			f.order = float64(cf.Order)
 		}
-		f.goesOn = cmp.Or(cf.OnError, s.onError) == conf.ContinueOnError
+		onError := cmp.Or(cf.OnError, s.onError)
+		f.goesOn = onError == conf.ContinueOnError
+		f.goesOnLate = cmp.Or(cf.OnTimeout, s.onTimeout, onError) == conf.ContinueOnError
 		if !slices.Contains(order, f.stage) {
 			if cf.Stage != "" {
 				b.errs.Add(cf.Pos, "filter."+cf.Name+".stage", "%q is no stage: the stages are %s", f.stage, strings.Join(order, ", "))

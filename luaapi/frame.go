@@ -14,11 +14,14 @@ const (
 	phaseRequest
 	phaseResponse
 	phaseLog
+	phaseRequestChunk
+	phaseResponseChunk
 
-	phaseExchange = phaseRequest | phaseResponse | phaseLog
+	phaseWhole    = phaseRequest | phaseResponse | phaseLog // functions that get a handle on req or res
+	phaseExchange = phaseWhole | phaseRequestChunk | phaseResponseChunk
 )
 
-var phaseNames = []string{"the file itself", "init", "on_request", "on_response", "on_log"}
+var phaseNames = []string{"the file itself", "init", "on_request", "on_response", "on_log", "on_request_chunk", "on_response_chunk"}
 
 // frame is one taking of a VM for one exchange and phase. It holds the handles that scripts get, in one allocation, and is never
 // used again: a handle that a script keeps finds its frame empty.
@@ -65,7 +68,7 @@ func (m *machine) begin(x *core.Exchange, phase vm.Phase) *frame {
 		f.main.Value, f.main.Metatable = (*responseHandle)(f), m.surface(responseSurface)
 		f.headers.Value, f.headers.Metatable = (*responseHeaders)(f), headersMeta
 		m.show(responseSurface, &f.headers)
-	default:
+	case phaseLog:
 		f.main.Value, f.main.Metatable = (*entryHandle)(f), m.surface(entrySurface)
 	}
 	return f

@@ -22,7 +22,7 @@ func (b *builder) readTable(s *script, t *lua.LTable) {
 		} else if read := manifest[string(name)]; read != nil {
 			read(b, s, line, v)
 		} else {
-			b.scriptFault(s, line, "the table has an unknown field %s: a filter has stage, order, config, identity, on_error, init, on_request, on_response and on_log",
+			b.scriptFault(s, line, "the table has an unknown field %s: a filter has stage, order, config, identity, on_error, on_timeout, init, on_request, on_response, on_request_chunk, on_response_chunk and on_log",
 				describe(key))
 		}
 	}
@@ -46,10 +46,10 @@ var manifest = map[string]func(b *builder, s *script, line int, v lua.LValue){
 		}
 	},
 	"on_error": func(b *builder, s *script, line int, v lua.LValue) {
-		choice, _ := v.(lua.LString)
-		if s.onError = string(choice); s.onError != conf.FailOnError && s.onError != conf.ContinueOnError {
-			b.scriptFault(s, line, `on_error is %s: it is "fail" or "continue"`, describe(v))
-		}
+		s.onError = b.readPolicy(s, line, "on_error", v)
+	},
+	"on_timeout": func(b *builder, s *script, line int, v lua.LValue) {
+		s.onTimeout = b.readPolicy(s, line, "on_timeout", v)
 	},
 	"config": func(b *builder, s *script, line int, v lua.LValue) {
 		if config, ok := v.(*lua.LTable); ok {
@@ -59,6 +59,14 @@ var manifest = map[string]func(b *builder, s *script, line int, v lua.LValue){
 		}
 	},
 	"identity": (*builder).readIdentity,
+}
+
+func (b *builder) readPolicy(s *script, line int, name string, v lua.LValue) string {
+	choice, _ := v.(lua.LString)
+	if choice != conf.FailOnError && choice != conf.ContinueOnError {
+		b.scriptFault(s, line, `%s is %s: it is "fail" or "continue"`, name, describe(v))
+	}
+	return string(choice)
 }
 
 func (b *builder) readFunction(s *script, i, line int, v lua.LValue) {

@@ -16,8 +16,52 @@ func (p *Pipeline) Collect(s *metrics.Scrape) {
 		s.VMPool(st.name, metrics.Pool{
 			Size: stats.Size, Busy: stats.InUse, Acquires: stats.Acquires, Waits: stats.Waits, Waited: stats.Waited,
 			Exhausted: stats.Exhausted,
-		})
+		}, stats.Waiting, retired(stats))
 	}
+	for _, f := range p.filters {
+		s.Tripped(f.stage, f.name, f.breaker.tripped())
+	}
+}
+
+func retired(s vm.Stats) map[string]uint64 {
+	by := map[string]uint64{}
+	for r := vm.RetiredTimeout; r < vm.Reasons; r++ {
+		by[r.String()] = s.Retired[r]
+	}
+	return by
+}
+
+// FilterStatus is what became of a filter so far.
+type FilterStatus struct {
+	Name, Stage, Script string
+	metrics.FilterCounts
+	Tripped bool // rests because all it did was fail
+}
+
+// Filters tells of the filters that run on some route, in the order of the pipeline.
+func (p *Pipeline) Filters() []FilterStatus {
+	var list []FilterStatus
+	for _, f := range p.filters {
+		list = append(list, FilterStatus{Name: f.name, Stage: f.stage, Script: f.script.file, FilterCounts: f.metrics.Counts(), Tripped: f.breaker.tripped()})
+	}
+	return list
+}
+
+// PoolStatus is how a stage's VMs are.
+type PoolStatus struct {
+	Stage string
+	vm.Stats
+	Retired map[string]uint64 // by reason
+}
+
+// Pools tells of the stages' VMs, in the order of the pipeline.
+func (p *Pipeline) Pools() []PoolStatus {
+	var list []PoolStatus
+	for _, st := range p.stages {
+		s := st.pool.Stats()
+		list = append(list, PoolStatus{st.name, s, retired(s)})
+	}
+	return list
 }
 
 // PoolCounters are what the stages' pools count, by stage. They outlive generations, so that a reload takes no count back. The zero value is

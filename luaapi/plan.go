@@ -1,6 +1,8 @@
 package luaapi
 
 import (
+	"slices"
+
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/moongate/moongate/conf"
@@ -15,6 +17,7 @@ type Pipeline struct {
 	Warnings conf.Errors
 
 	stages  []*stage
+	filters []*filter // that run on some route
 	byRoute [][]core.Stage
 	world   *world
 	base    *vm.Base
@@ -92,7 +95,7 @@ func (c *collector) plan(p *plan, f *filter, rt *conf.Route) {
 			pos, key = over.Pos, "route."+rt.Name+".filter."+f.name
 		}
 	}
-	if !runs || rt == nil && !f.script.has[onResponse] && !f.script.has[onLog] {
+	if !runs || rt == nil && !f.script.has[onResponse] && !f.script.has[onResponseChunk] && !f.script.has[onLog] {
 		return
 	}
 	f.index = c.script(f.script)
@@ -250,5 +253,24 @@ func (b *builder) pipeline() *Pipeline {
 			}
 		}
 	}
+	for _, f := range b.filters {
+		if f.metrics != nil { // it has a turn somewhere
+			p.filters = append(p.filters, f)
+		}
+	}
+	p.shareExchanges()
 	return p
+}
+
+// shareExchanges marks the routes on which functions of one exchange may want to run at once, because those of its request's body run where it is
+// sent.
+func (p *Pipeline) shareExchanges() {
+	for id := range p.byRoute {
+		at := func(st *stage) *plan { return &st.plans[id] }
+		if slices.ContainsFunc(p.stages, func(st *stage) bool { return at(st).has[onRequestChunk] }) {
+			for _, st := range p.stages {
+				at(st).shared = true
+			}
+		}
+	}
 }

@@ -98,7 +98,7 @@ func querySet(L *lua.LState) int {
 
 // queryMethods are functions of req, because a parameter may have any name.
 var queryMethods = []vm.Func{
-	{Name: "req:query_all", Phases: phaseExchange,
+	{Name: "req:query_all", Phases: phaseWhole,
 		Doc:     "Lists all values of a query parameter, in order; empty when there is none.",
 		Params:  []vm.Param{{Name: "name", Type: "string"}},
 		Returns: []vm.Param{{Name: "values", Type: "string[]"}},

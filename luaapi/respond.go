@@ -18,17 +18,17 @@ var replyMark = &lua.LUserData{Metatable: metatable("__index", goFunction(func(L
 }))}
 
 var respondFuncs = []vm.Func{
-	{Name: "gw.respond", Phases: phaseRequest,
+	{Name: "gw.respond", Phases: phaseRequest | phaseRequestChunk,
 		Doc: "Answers the request now: `return gw.respond(...)`. A table is sent as JSON. A string below 400 is the body as it is, from 400 the " +
 			"message of the standard error JSON; a body of its own kind is given with its Content-Type.",
 		Params: list(p("status", "integer", "from 200 to 599"), opt("body", "string|table", "without one a refusal says what its status means"),
 			opt("headers", "table<string, string|number|string[]>", "a list makes one line of each item")),
-		Returns: list(p("reply", "gw.Reply", "to be returned from on_request")),
+		Returns: list(p("reply", "gw.Reply", "to be returned from on_request or on_request_chunk")),
 		Do:      respond},
-	{Name: "gw.redirect", Phases: phaseRequest,
+	{Name: "gw.redirect", Phases: phaseRequest | phaseRequestChunk,
 		Doc:     "Sends the client elsewhere: `return gw.redirect(url)`.",
 		Params:  list(p("url", "string", "absolute, or a path"), opt("status", "integer", "301, 302 (default), 303, 307 or 308")),
-		Returns: list(p("reply", "gw.Reply", "to be returned from on_request")),
+		Returns: list(p("reply", "gw.Reply", "to be returned from on_request or on_request_chunk")),
 		Do:      redirect},
 }
 

@@ -26,6 +26,7 @@ type plan struct {
 	before int    // turns of earlier stages
 	turns  []turn // in order
 	has    [functions]bool
+	shared bool // another goroutine may run functions for the exchange: Exchange.Filters keeps them apart
 }
 
 // Name is the stage's name.
@@ -73,6 +74,10 @@ func (s *stage) Response(x *core.Exchange) error {
 	if n <= 0 || !p.has[onResponse] {
 		return nil
 	}
+	if p.shared {
+		x.Filters.Lock()
+		defer x.Filters.Unlock()
+	}
 	r, err := s.begin(x, phaseResponse)
 	if err != nil {
 		return err
@@ -102,7 +107,7 @@ func (s *stage) Log(x *core.Exchange) {
 	}
 	defer r.end()
 	for i := range p.turns {
-		if err := r.run(&p.turns[i], onLog); err != nil {
+		if err := r.run(&p.turns[i], onLog); err != nil && !p.turns[i].filter.breaker.tripped() {
 			s.logger(x).Error("log filter failed", "stage", s.name, "error", cause(err))
 		}
 	}
@@ -155,10 +160,15 @@ func (r *runner) run(t *turn, function int) error {
 	if !t.filter.script.has[function] {
 		return nil
 	}
-	if t.filter.breaker.open(r.since) && !t.filter.goesOn {
-		return core.Fail(503, "temporarily unavailable", scriptError(t, errTripped))
+	if !t.filter.breaker.admits(r.since) {
+		return t.filter.rest(t)
 	}
-	err := r.call(t, function)
+	return r.settle(t, r.call(t, function), "filter failed, request goes on")
+}
+
+// settle counts a run of a filter's function and says what the exchange fails with because of it; goesOn is what the log says when
+// nothing does.
+func (r *runner) settle(t *turn, err error, goesOn string) error {
 	now := core.Now()
 	observe(t.filter.metrics, now.Sub(r.since), err)
 	r.since = now
@@ -170,34 +180,37 @@ func (r *runner) run(t *turn, function int) error {
 		t.filter.breaker.succeeded()
 		return nil
 	}
-	t.filter.breaker.failed(now)
 	failure := scriptError(t, err)
+	if t.filter.breaker.failed(now) {
+		t.filter.metrics.Trip()
+		r.stage.log.Error("filter rests", "stage", r.stage.name, "script", t.filter.name, "error", failure.Error())
+	}
 	f.reply = nil
-	if t.filter.goesOn {
-		r.stage.logger(f.x).Error("filter failed, request goes on", "stage", r.stage.name, "script", t.filter.name, "error", failure.Error())
+	if t.filter.goesOn && !failure.Timeout || t.filter.goesOnLate && failure.Timeout {
+		r.stage.logger(f.x).Error(goesOn, "stage", r.stage.name, "script", t.filter.name, "error", failure.Error())
 		return nil
 	}
 	return broken(failure)
+}
+
+// rest is what an exchange fails with, if it does, while a filter rests.
+func (f *filter) rest(t *turn) error {
+	if f.goesOn {
+		return nil
+	}
+	return core.Fail(503, "temporarily unavailable", scriptError(t, errTripped))
 }
 
 var errTripped = errors.New("rests, because all it did was fail")
 
 // call calls a function of a filter's script and looks at what it returned.
 func (r *runner) call(t *turn, function int) error {
-	conf := r.m.confs[t.settings.index]
-	if conf == nil {
-		var err error
-		if conf, err = r.prepare(t); err != nil {
-			return err
-		}
-	}
-	fn := r.m.filters[t.filter.index].fn[function]
-	if fn == nil {
-		return errors.New("the script defined " + functionNames[function] + " when it was tried, and no longer does")
+	fn, err := r.ready(t, function)
+	if err != nil {
+		return err
 	}
 	f := r.frame
-	f.turn, f.conf = t, conf
-	result, err := r.vm.Call(fn, &f.main, &f.ctx, conf)
+	result, err := r.vm.Call(fn, &f.main, &f.ctx, f.conf)
 	switch {
 	case err != nil:
 		return err
@@ -206,11 +219,30 @@ func (r *runner) call(t *turn, function int) error {
 			return wrongResult(fn, functionNames[function]+" returned "+describe(result)+": it returns nothing")
 		}
 	case f.reply != nil && result != lua.LValue(replyMark):
-		return wrongResult(fn, "gw.respond was called and its result not returned: write `return gw.respond(...)`")
+		return wrongResult(fn, notReturned)
 	case f.reply == nil && result != lua.LNil:
 		return wrongResult(fn, "on_request returned "+describe(result)+": it returns nothing or gw.respond(...)")
 	}
 	return nil
+}
+
+const notReturned = "gw.respond was called and its result not returned: write `return gw.respond(...)`"
+
+// ready makes the frame that of a filter's turn and gives the function to call.
+func (r *runner) ready(t *turn, function int) (*lua.LFunction, error) {
+	conf := r.m.confs[t.settings.index]
+	if conf == nil {
+		var err error
+		if conf, err = r.prepare(t); err != nil {
+			return nil, err
+		}
+	}
+	fn := r.m.filters[t.filter.index].fn[function]
+	if fn == nil {
+		return nil, errors.New("the script defined " + functionNames[function] + " when it was tried, and no longer does")
+	}
+	r.frame.turn, r.frame.conf = t, conf
+	return fn, nil
 }
 
 // prepare loads a filter's script and settings into the VM.

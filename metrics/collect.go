@@ -32,8 +32,20 @@ func (s *Scrape) Limiter(name string, refused uint64) {
 	s.counter(limiterRefused, float64(refused), name)
 }
 
-// VMPool tells of a stage's VMs.
-func (s *Scrape) VMPool(stage string, p Pool) { s.pool(&vmPool, p, stage) }
+// VMPool tells of a stage's VMs: how many there are, how many of them wait for something outside, and how many were dropped for
+// which reason.
+func (s *Scrape) VMPool(stage string, p Pool, waiting int, retired map[string]uint64) {
+	s.pool(&vmPool, p, stage)
+	s.gauge(vmWaiting, float64(waiting), stage)
+	for reason, n := range retired {
+		s.counter(vmRetired, float64(n), stage, reason)
+	}
+}
+
+// Tripped tells whether a script rests.
+func (s *Scrape) Tripped(stage, script string, is bool) {
+	s.gauge(filterTripped, number(is), stage, script)
+}
 
 // UpstreamPool tells of the connections to an upstream's endpoints, all together.
 func (s *Scrape) UpstreamPool(upstream string, p Pool) { s.pool(&upstreamPool, p, upstream) }
@@ -142,6 +154,7 @@ func (c own) Collect(out chan<- prometheus.Metric) {
 		s.histogram(filterDuration, &f.time, &filterBounds, key.stage, key.script)
 		s.counter(filterErrors, float64(f.errors.Load()), key.stage, key.script)
 		s.counter(filterTimeouts, float64(f.timeouts.Load()), key.stage, key.script)
+		s.counter(filterTrips, float64(f.trips.Load()), key.stage, key.script)
 	}
 	s.counter(reloads, float64(m.reloads.succeeded.Load()), "success")
 	s.counter(reloads, float64(m.reloads.failed.Load()), "failure")

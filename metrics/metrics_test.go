@@ -87,7 +87,8 @@ type source struct{ endpoints map[string]bool }
 func (s source) Collect(out *metrics.Scrape) {
 	pool := metrics.Pool{Size: 3, Busy: 1, Acquires: 10, Waits: 2, Waited: 1500 * time.Millisecond, Exhausted: 1}
 	out.Limiter("user/rate_limit", 7)
-	out.VMPool("auth", pool)
+	out.VMPool("auth", pool, 2, map[string]uint64{"timeout": 5})
+	out.Tripped("auth", "jwt", true)
 	for upstream := range map[string]bool{"u1": true} {
 		out.UpstreamPool(upstream, pool)
 		out.Endpoints(upstream, s.endpoints)

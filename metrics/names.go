@@ -37,11 +37,19 @@ var (
 		"Runs of a script's function that ended in an error.", "stage", "script")
 	filterTimeouts = define("moongate_filter_timeouts_total",
 		"Runs of a script's function that spent their time budget.", "stage", "script")
+	filterTrips = define("moongate_filter_trips_total",
+		"Times that a script was put to rest because all it did was fail.", "stage", "script")
+	filterTripped = define("moongate_filter_tripped",
+		"Whether a script rests because all it did was fail: 1, or 0 while it runs.", "stage", "script")
 
 	limiterRefused = define("moongate_limiter_refused_total",
 		"Takes that a limiter refused.", "limiter")
 
-	vmPool       = definePool("moongate_vm_pool", "Lua VMs of a stage", "stage")
+	vmPool    = definePool("moongate_vm_pool", "Lua VMs of a stage", "stage")
+	vmRetired = define("moongate_vm_pool_retired_total",
+		"Lua VMs of a stage that were dropped, and why: timeout, panic, uses (too many), epoch (the heap was over its ceiling).", "stage", "reason")
+	vmWaiting = define("moongate_vm_pool_waiting",
+		"Lua VMs of a stage that wait for something outside and are not counted as busy.", "stage")
 	upstreamPool = definePool("moongate_upstream_pool", "connections to an upstream", "upstream")
 
 	upstreamReady = define("moongate_upstream_ready_endpoints",
@@ -85,7 +93,8 @@ func (p *poolFamily) all() []family {
 // families lists every metric of the gateway's own.
 func families() []family {
 	all := []family{
-		httpRequests, httpDuration, httpUnrouted, upgradesOpen, upgrades, tlsHandshakes, filterDuration, filterErrors, filterTimeouts, limiterRefused,
+		httpRequests, httpDuration, httpUnrouted, upgradesOpen, upgrades, tlsHandshakes, filterDuration, filterErrors, filterTimeouts, filterTrips, filterTripped,
+		vmRetired, vmWaiting, limiterRefused,
 		upstreamReady, endpointReady, reloads, reloadSuccessful, reloadTime, logDropped, scriptOverflows, buildInfo,
 	}
 	return append(append(all, vmPool.all()...), upstreamPool.all()...)

@@ -67,8 +67,8 @@ func (s *Series) Observe(status int, took time.Duration) {
 
 // Filter counts the runs of one script's functions in one stage. It is safe for concurrent use.
 type Filter struct {
-	time             histogram
-	errors, timeouts atomic.Uint64
+	time                    histogram
+	errors, timeouts, trips atomic.Uint64
 }
 
 // Observe counts a run by the time it took, whatever its end.
@@ -79,3 +79,14 @@ func (f *Filter) Error() { f.errors.Add(1) }
 
 // Timeout counts a run that spent its time budget.
 func (f *Filter) Timeout() { f.timeouts.Add(1) }
+
+// Trip counts that the script was put to rest.
+func (f *Filter) Trip() { f.trips.Add(1) }
+
+// FilterCounts are what a Filter has counted.
+type FilterCounts struct{ Runs, Errors, Timeouts, Trips uint64 }
+
+// Counts reads them.
+func (f *Filter) Counts() FilterCounts {
+	return FilterCounts{f.time.count(), f.errors.Load(), f.timeouts.Load(), f.trips.Load()}
+}

@@ -27,11 +27,12 @@ type app struct {
 	scripts *scripting
 	metrics *metrics.Metrics
 	demo    *demo // nil without --demo
+	started time.Time
 }
 
 // openApp builds everything and binds every address; nothing is accepted before run.
 func openApp(o runOptions, s streams) (*app, error) {
-	a := &app{options: o}
+	a := &app{options: o, started: time.Now()}
 	a.log = slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: &a.level}))
 	a.admin = admin.NewServer(a.log)
 	a.scripts = newScripting(a.log)
@@ -111,6 +112,7 @@ func (a *app) prepare(g *gateway.Generation) (commit func(), err error) {
 		Ready:   a.ready,
 		Reload:  a.reload,
 		Check:   a.check,
+		Status:  a.status,
 		Token:   string(c.Admin.Token),
 	})
 	if err != nil {

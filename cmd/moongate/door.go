@@ -54,10 +54,13 @@ type refusal struct {
 }
 
 // ask posts to a path and decodes the answer. An answer that is no answer of this path is an error.
-func (d door) ask(path string, answer any) error {
+func (d door) ask(path string, answer any) error { return d.call(http.MethodPost, path, answer) }
+
+// call does so with any method.
+func (d door) call(method, path string, answer any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), adminPatience)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+d.address+path, nil)
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+d.address+path, nil)
 	if err != nil {
 		return usagef("--admin wants host:port, not %q", d.address)
 	}

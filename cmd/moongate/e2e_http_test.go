@@ -174,6 +174,18 @@ func answersOf(ts *testscript.TestScript) []answer {
 	return answers
 }
 
+// tripCommand asks until something answers with that status, which it does after a while.
+func tripCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: trip URL STATUS")
+	}
+	q := newQuestion(ts, []string{"GET", args[0]})
+	var last answer
+	if !until(func() bool { last = q.ask(); return strconv.Itoa(last.status) == args[1] }) {
+		ts.Fatalf("still %d %s, want %s", last.status, last.body, args[1])
+	}
+}
+
 func statusCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: status N")

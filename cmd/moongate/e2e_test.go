@@ -73,4 +73,5 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"only":     onlyCommand,
 	"series":   seriesCommand,
 	"flood":    floodCommand,
+	"trip":     tripCommand,
 }

@@ -13,6 +13,7 @@ and forwards to one of the route's endpoints. What may pass, how often and where
   moongate run -c conf/gateway.toml --demo     serve, with upstreams to try it on
   moongate check -c conf/gateway.toml          say what is wrong with a configuration and its scripts
   moongate reload                              make the running gateway read both again
+  moongate status                              tell how the running gateway is
 
 Verbs:
 `

@@ -22,7 +22,7 @@ type verb struct {
 type streams struct{ out, err io.Writer }
 
 func verbs() []verb {
-	return []verb{runVerb(), checkVerb(), reloadVerb(), tokenVerb(), demoVerb(), versionVerb(), helpVerb()}
+	return []verb{runVerb(), checkVerb(), reloadVerb(), statusVerb(), tokenVerb(), demoVerb(), versionVerb(), helpVerb()}
 }
 
 // The exit codes of the program.

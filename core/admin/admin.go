@@ -4,6 +4,7 @@
 //	GET  /healthz   200 while the process serves
 //	GET  /readyz    200 when it wants traffic, 503 with the reason when not
 //	POST /reload    reads the configuration and the scripts again: 200, or 422 with every error
+//	GET  /status    how listeners, upstreams, filters and Lua machines are
 //	POST /check     says what a reload would say and change, and changes nothing
 //	GET  /debug/pprof/   the Go profiles: where time, memory and goroutines are (heap, goroutine, profile, trace, ...)
 //
@@ -27,7 +28,9 @@ type Options struct {
 	Reload func() (Reloaded, error)
 	// Check does all that Reload does but the swap.
 	Check func() (Checked, error)
-	// Token, when it is not empty, is what /reload and /check want as "Authorization: Bearer TOKEN".
+	// Status tells how the gateway is.
+	Status func() Status
+	// Token, when it is not empty, is what /reload, /check and /status want as "Authorization: Bearer TOKEN".
 	Token string
 	// Loopback says that only this machine reaches the listener; a Server finds that out by itself. Elsewhere /reload and
 	// /check are refused unless there is a Token.
@@ -53,9 +56,10 @@ func New(o Options) *Handler {
 	h.mux.Handle("/readyz", only(http.MethodGet, readyz(o.Ready)))
 	h.mux.Handle("/reload", guard(o, only(http.MethodPost, reload(o.Reload))))
 	h.mux.Handle("/check", guard(o, only(http.MethodPost, check(o.Check))))
+	h.mux.Handle("/status", guard(o, only(http.MethodGet, status(o.Status))))
 	h.mux.Handle("/debug/pprof/", guard(o, only(http.MethodGet, http.HandlerFunc(profiles))))
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, http.StatusNotFound, "no such page; there are /metrics, /healthz, /readyz, POST /reload and POST /check")
+		refuse(w, http.StatusNotFound, "no such page; there are /metrics, /healthz, /readyz, /status, POST /reload and POST /check")
 	})
 	return h
 }

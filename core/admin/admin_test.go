@@ -31,6 +31,7 @@ func newDoor() *door {
 		Check: func() (admin.Checked, error) {
 			return admin.Checked{Changes: []string{"route user: changed"}, Warnings: []string{"a.toml:1: w"}}, nil
 		},
+		Status:   func() admin.Status { return admin.Status{Version: "v1", Generation: 3} },
 		Loopback: true,
 	}
 	return d
@@ -66,6 +67,7 @@ func TestAnswers(t *testing.T) {
 		{"HEAD", "/metrics", 200, "up 1\n"},
 		{"GET", "/healthz", 200, `{"status":"ok"}`},
 		{"GET", "/readyz", 200, `{"status":"ready"}`},
+		{"GET", "/status", 200, `{"version":"v1","generation":3,`},
 		{"POST", "/reload", 200, `{"ok":true,"generation":2,`},
 		{"POST", "/check", 200, `{"ok":true,"changes":["route user: changed"],"warnings":["a.toml:1: w"]}`},
 		{"GET", "/check", 405, `{"code":405,`},

@@ -31,8 +31,11 @@ func (g *Gateway) build(c *conf.Config, prev *Generation) (*Generation, error) {
 	gen.buildListeners(prev, &errs)
 	gen.buildUpstreams(prev, &errs)
 	routes := gen.buildRoutes(&errs)
-	if err := errs.Err(); err != nil {
-		return nil, err
+	if len(errs) > 0 {
+		if g.opts.Faults != nil {
+			errs = append(errs, g.opts.Faults(c)...)
+		}
+		return nil, errs.Err()
 	}
 	var err error
 	if gen.metrics, err = metricsPlan(g.opts.Metrics, gen); err != nil {
@@ -56,10 +59,19 @@ func (g *Gateway) build(c *conf.Config, prev *Generation) (*Generation, error) {
 }
 
 func (g *Generation) buildPlans(p core.Pipeline, routes []*core.Route, m *metrics.Metrics) {
-	g.plans = []plan{{stages: p.Stages(nil), unrouted: m.Unrouted()}}
+	g.plans = []plan{{stages: p.Stages(nil), bodies: bodyStages(p, nil), unrouted: m.Unrouted()}}
 	for _, rt := range routes {
-		g.plans = append(g.plans, plan{stages: p.Stages(rt), upstream: g.upstreams[rt.Upstream], series: newRouteSeries(g.metrics, rt)})
+		g.plans = append(g.plans, plan{stages: p.Stages(rt), bodies: bodyStages(p, rt), upstream: g.upstreams[rt.Upstream], series: newRouteSeries(g.metrics, rt)})
 	}
+}
+
+func bodyStages(p core.Pipeline, rt *core.Route) (list []core.BodyStage) {
+	for _, s := range p.Stages(rt) {
+		if b, ok := s.(core.BodyStage); ok && b.Streams(rt) {
+			list = append(list, b)
+		}
+	}
+	return list
 }
 
 func (g *Generation) buildCompression() {

@@ -28,7 +28,7 @@ func (g *Gateway) sendEvents(x *core.Exchange, client core.Client, pass *plan, l
 	e := &events{leg: leg, whole: true}
 	x.Response.Body.Wrap(e.over)
 	t := g.enter(x, e.end)
-	err := pass.send(x, client)
+	err := g.deliver(x, client, pass)
 	g.leave(t)
 	if e.close() && x.Err == nil {
 		x.Err = http1.ErrTunnelDrained

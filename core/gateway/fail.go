@@ -20,8 +20,14 @@ func (g *Gateway) fail(x *core.Exchange, err error) {
 		status, public = e.Status, e.Public
 		told = e.Cause == nil // a client's own fault: the access line says it all
 	}
-	x.Err = err
 	x.Response.Header.Reset()
+	if a, ok := errors.AsType[*core.Answered](err); ok {
+		if err = apply(x, a.Reply); err == nil {
+			return
+		}
+		status, public, told = 500, "internal error", false
+	}
+	x.Err = err
 	answer(x, core.FromGateway, status, public)
 	if status >= 500 && !told {
 		g.failing.note(g.opts.Log, x, err)

@@ -26,6 +26,9 @@ type Options struct {
 	Log      *slog.Logger
 	Access   *AccessLog
 
+	// Faults says what is wrong with the scripts of a configuration that is wrong elsewhere, so that all is told at once; nil: nothing.
+	Faults func(*conf.Config) conf.Errors
+
 	// Prepare lets whoever joins the parts change what it keeps itself (the admin listener, the logs) together with the generation: it
 	// makes ready what can fail and returns what makes it so. nil: nothing.
 	Prepare func(*Generation) (commit func(), err error)

@@ -42,6 +42,7 @@ type Generation struct {
 // plan is what a route's requests pass, looked up once for each.
 type plan struct {
 	stages   []core.Stage
+	bodies   []core.BodyStage // those of stages whose filters work on bodies as they pass
 	upstream *upstream.Upstream
 	series   *routeSeries     // nil for no route
 	unrouted *metrics.Series  // what counts then

@@ -56,6 +56,9 @@ func (g *Gateway) finish(x *core.Exchange, client core.Client, pass *plan, leg *
 	if leg != nil {
 		leg.Finish()
 	}
+	if pass.bodies != nil {
+		g.settleBody(x)
+	}
 	x.Times.Done = core.Now()
 	for _, s := range pass.stages {
 		s.Log(x)
@@ -73,12 +76,18 @@ func (g *Gateway) send(x *core.Exchange, client core.Client, pass *plan, leg *pr
 	case leg != nil && streamsEvents(x):
 		return g.sendEvents(x, client, pass, leg)
 	}
-	return pass.send(x, client)
+	return g.deliver(x, client, pass)
 }
 
-func (p *plan) send(x *core.Exchange, client core.Client) error {
-	if p.compress != nil {
-		if encoder := p.compress.Begin(x); encoder != nil {
+// deliver lets the body pass whatever works on it on its way, and the client have it.
+func (g *Gateway) deliver(x *core.Exchange, client core.Client, pass *plan) error {
+	if pass.bodies != nil {
+		if err := pass.streamResponse(x); err != nil {
+			g.fail(x, err)
+		}
+	}
+	if pass.compress != nil {
+		if encoder := pass.compress.Begin(x); encoder != nil {
 			defer encoder.End()
 		}
 	}
@@ -111,6 +120,7 @@ func (p *plan) response(x *core.Exchange) error {
 
 // respond runs the response functions. Each that fails makes the answer a failure, which the ones after it still see.
 func (g *Gateway) respond(x *core.Exchange, pass *plan) {
+	x.Reached = x.Turn
 	for turn := x.Turn + 1; x.Turn < turn; {
 		turn = x.Turn
 		err := pass.response(x)
@@ -140,6 +150,9 @@ func (g *Generation) forward(x *core.Exchange, client core.Client) (*proxy.Leg, 
 		if refusal := proxy.Offer(x); refusal != nil {
 			return nil, apply(x, refusal)
 		}
+	}
+	if err := g.plan(x.Route).streamRequest(x); err != nil {
+		return nil, err
 	}
 	x.Upstream = up.Name()
 	return proxy.Forward(x, up, client)

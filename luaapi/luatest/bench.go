@@ -197,8 +197,14 @@ func or(s, otherwise string) string {
 func (b *Bench) Serve(x *core.Exchange) Answer {
 	stages := b.Pipeline.Stages(x.Route)
 	err := b.request(x, stages)
+	x.Reached = x.Turn
 	for i := len(stages) - 1; i >= 0 && err == nil; i-- {
 		err = stages[i].Response(x)
+	}
+	for i := len(stages) - 1; i >= 0 && err == nil; i-- {
+		if s, ok := stages[i].(core.BodyStage); ok {
+			err = s.StreamResponse(x)
+		}
 	}
 	if err != nil && x.Err == nil {
 		fail(x, err)
@@ -228,12 +234,21 @@ func (b *Bench) request(x *core.Exchange, stages []core.Stage) error {
 			return nil
 		}
 	}
-	b.forward(x)
+	if err := b.forward(x, stages); err != nil {
+		fail(x, err)
+	}
 	return nil
 }
 
-func (b *Bench) forward(x *core.Exchange) {
+func (b *Bench) forward(x *core.Exchange, stages []core.Stage) error {
 	q := &x.Request
+	for _, s := range stages {
+		if s, ok := s.(core.BodyStage); ok {
+			if err := s.StreamRequest(x); err != nil {
+				return err
+			}
+		}
+	}
 	f := Forwarded{Upstream: or(x.Upstream, x.Route.Upstream), Method: q.Method, Path: string(q.RawPath), Query: string(q.RawQuery), Host: string(q.Host)}
 	if q.TargetPath != nil {
 		f.Path = string(q.TargetPath)
@@ -247,9 +262,11 @@ func (b *Bench) forward(x *core.Exchange) {
 	for _, h := range q.Header.Fields() {
 		f.Headers = append(f.Headers, [2]string{string(h.Name), string(h.Value)})
 	}
-	if body, err := q.Body.Buffer(64 << 20); err == nil {
-		f.Body = string(body)
+	body, err := q.Body.Buffer(64 << 20)
+	if fault := (*core.Error)(nil); errors.As(err, &fault) {
+		return err
 	}
+	f.Body = string(body)
 	answer := Answer{Status: 200}
 	if b.Upstream != nil {
 		answer = b.Upstream(f)
@@ -260,6 +277,7 @@ func (b *Bench) forward(x *core.Exchange) {
 		w.Header.Add(line[0], line[1])
 	}
 	w.Body.Attach(strings.NewReader(answer.Body), int64(len(answer.Body)))
+	return nil
 }
 
 func fail(x *core.Exchange, err error) {
@@ -268,8 +286,13 @@ func fail(x *core.Exchange, err error) {
 	if errors.As(err, &e) {
 		status, public = e.Status, e.Public
 	}
-	x.Err = err
 	x.Response.Header.Reset()
+	var a *core.Answered
+	if errors.As(err, &a) {
+		apply(x, a.Reply)
+		return
+	}
+	x.Err = err
 	standard(x, core.FromGateway, status, public)
 }
 
@@ -298,8 +321,9 @@ func seen(x *core.Exchange) Answer {
 	for _, h := range w.Header.Fields() {
 		a.Headers = append(a.Headers, [2]string{string(h.Name), string(h.Value)})
 	}
-	if body, err := w.Body.Buffer(64 << 20); err == nil {
-		a.Body = string(body)
+	body, err := w.Body.Buffer(64 << 20)
+	if a.Body = string(body); err != nil && a.Err == nil {
+		a.Err = err
 	}
 	w.BodySent = int64(len(a.Body))
 	return a

@@ -17,12 +17,24 @@ func TestTheExampleInTheReadmeWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := luaBlock.FindAllSubmatch(text, -1)
-	if len(blocks) != 2 {
-		t.Fatalf("the README has %d pieces of Lua, want a filter and its test", len(blocks))
+	if len(blocks) != 3 {
+		t.Fatalf("the README has %d pieces of Lua, want a filter, the functions that work on chunks, and the filter's test", len(blocks))
 	}
+	runExample(t, string(blocks[0][1]), string(blocks[2][1]))
+	runExample(t, `local M = { stage = "transform", config = { most = "integer" } }
+`+string(blocks[1][1])+"return M", `test("caps and masks", function(t)
+		t.config { most = 10 }
+		t.answer { body = "card 1234-5678" }
+		t.equal(t.request { method = "POST", body = "short" }.body, "card ****-****")
+		t.equal(t.request { method = "POST", body = "longer than ten" }.status, 413)
+	end)`)
+}
+
+func runExample(t *testing.T, script, test string) {
+	t.Helper()
 	dir := t.TempDir()
-	for i, name := range []string{"example.lua", "example_test.lua"} {
-		if err := os.WriteFile(filepath.Join(dir, name), blocks[i][1], 0o644); err != nil {
+	for name, text := range map[string]string{"example.lua": script, "example_test.lua": test} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

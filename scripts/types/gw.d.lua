@@ -7,9 +7,12 @@
 ---@field config? table<string, any> settings: "string", number, integer, boolean, duration, size, rate, list, map, enum, secret
 ---@field identity? string[] headers that only this filter may set
 ---@field on_error? "fail"|"continue" what an error does to the request
+---@field on_timeout? "fail"|"continue" what a function that spends its time budget does to it; default: as any other error
 ---@field init? fun(conf: table): any once in each VM and for each distinct settings; what it gives is conf.state
 ---@field on_request? fun(req: gw.Request, ctx: gw.Context, conf: table): gw.Reply?
 ---@field on_response? fun(res: gw.Response, ctx: gw.Context, conf: table)
+---@field on_request_chunk? fun(chunk: string, ctx: gw.Context, conf: table, last: boolean): (string|gw.Reply)? for each piece of the request's body
+---@field on_response_chunk? fun(chunk: string, ctx: gw.Context, conf: table, last: boolean): string? for each piece of the answer's body
 ---@field on_log? fun(entry: gw.Entry, ctx: gw.Context, conf: table)
 
 ---@class gw.Reply
@@ -188,13 +191,13 @@ gw = {}
 ---@param status integer from 200 to 599
 ---@param body? string|table without one a refusal says what its status means
 ---@param headers? table<string, string|number|string[]> a list makes one line of each item
----@return gw.Reply reply to be returned from on_request
+---@return gw.Reply reply to be returned from on_request or on_request_chunk
 function gw.respond(status, body, headers) end
 
 ---Sends the client elsewhere: `return gw.redirect(url)`.
 ---@param url string absolute, or a path
 ---@param status? integer 301, 302 (default), 303, 307 or 308
----@return gw.Reply reply to be returned from on_request
+---@return gw.Reply reply to be returned from on_request or on_request_chunk
 function gw.redirect(url, status) end
 
 -- Lines in the gateway's log.
