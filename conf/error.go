@@ -63,6 +63,7 @@ func (e Errors) sort() {
 		return cmp.Or(
 			cmp.Compare(a.Pos.File, b.Pos.File),
 			cmp.Compare(a.Pos.Line, b.Pos.Line),
+			cmp.Compare(a.Pos.Column, b.Pos.Column),
 			cmp.Compare(a.Key, b.Key),
 			cmp.Compare(a.Want, b.Want))
 	})

@@ -16,6 +16,9 @@ type Options struct {
 	Files  source.Files // nil: the disk
 	Listen string       // replaces the first listener's address
 	Admin  string       // replaces the admin address
+
+	// Also looks at what could be read of a configuration that is wrong, scripts among it: its errors are told with the others. nil: nobody.
+	Also func(*Config) Errors
 }
 
 // Load reads a configuration with its includes and scripts. When anything is wrong the error is an Errors with all that
@@ -36,7 +39,7 @@ func Load(file string, o Options) (*Config, error) {
 			return c, err
 		}
 	}
-	return nil, Errors{{Pos: Pos{file, 0}, Want: "the files change while they are read: load again when they are written"}}
+	return nil, Errors{{Pos: Pos{File: file, Line: 0}, Want: "the files change while they are read: load again when they are written"}}
 }
 
 // loader is one reading of everything.
@@ -68,8 +71,11 @@ func (l *loader) load(o Options) (*Config, error) {
 	b.complete(c)
 	l.readFiles(b, c)
 	l.finish(b, c)
-	if err := append(l.errs, b.errs...).Err(); err != nil {
-		return nil, err
+	if errs := append(l.errs, b.errs...); len(errs) > 0 {
+		if o.Also != nil {
+			errs = append(errs, o.Also(c)...)
+		}
+		return nil, errs.Err()
 	}
 	c.Warnings = append(l.warn, b.warn...)
 	c.Warnings.sort()
@@ -107,7 +113,7 @@ func (b *binder) bindAll(top *Table, c *Config) {
 // override applies what was given beside the file.
 func (b *binder) override(c *Config, o Options) {
 	if len(c.Listeners) == 0 {
-		c.Listeners = []Listener{{Pos: Pos{c.File, 1}, Address: defaultListener, Mode: defaultMode, Protocol: ListenAuto, TLS: ListenerTLS{Client: ClientOff}}}
+		c.Listeners = []Listener{{Pos: Pos{File: c.File, Line: 1}, Address: defaultListener, Mode: defaultMode, Protocol: ListenAuto, TLS: ListenerTLS{Client: ClientOff}}}
 	}
 	for _, given := range []struct {
 		flag, address string
@@ -117,7 +123,7 @@ func (b *binder) override(c *Config, o Options) {
 			continue
 		}
 		if wrong := listenAddress(given.address); wrong != "" {
-			b.errs.Add(Pos{c.File, 1}, given.flag, "%s", wrong)
+			b.errs.Add(Pos{File: c.File, Line: 1}, given.flag, "%s", wrong)
 			continue
 		}
 		*given.into = given.address
@@ -133,7 +139,7 @@ func (b *binder) complete(c *Config) {
 	b.checkRouteFilters(c)
 	b.checkRouteListeners(c)
 	if len(c.Routes) == 0 && !b.written("route") {
-		b.errs.Add(Pos{c.File, 1}, "route", `there is no route, so nothing would be served: write [[route]] with path and upstream`)
+		b.errs.Add(Pos{File: c.File, Line: 1}, "route", `there is no route, so nothing would be served: write [[route]] with path and upstream`)
 	}
 }
 
@@ -155,7 +161,7 @@ func (l *loader) finish(b *binder, c *Config) {
 func (l *loader) readScripts(b *binder, c *Config) {
 	c.Scripts.Dir = l.beside(c.Scripts.Dir)
 	live, lib, err := source.ReadScripts(l.snap, c.Scripts.Dir)
-	pos := b.where("scripts.dir", Pos{l.file, 1})
+	pos := b.where("scripts.dir", Pos{File: l.file, Line: 1})
 	if errors.Is(err, fs.ErrNotExist) && !b.written("scripts.dir") && missing(l.snap, c.Scripts.Dir) {
 		return
 	}
@@ -165,7 +171,7 @@ func (l *loader) readScripts(b *binder, c *Config) {
 	c.Scripts.Live, c.Scripts.Lib = map[string]Script{}, map[string]Script{}
 	for _, s := range live {
 		if wrong := filterName("script")(s.Name); wrong != "" {
-			b.errs.Add(Pos{s.Path, 1}, "", "%s", wrong)
+			b.errs.Add(Pos{File: s.Path, Line: 1}, "", "%s", wrong)
 			continue
 		}
 		c.Scripts.Live[s.Name] = Script(s)

@@ -2,16 +2,20 @@ package conf
 
 import "strconv"
 
-// Pos is a place in a configuration file or a script. Line counts from 1; 0 means the file as a whole.
+// Pos is a place in a configuration file or a script. Line and Column count from 1; 0 means the file, or the line, as a whole.
 type Pos struct {
-	File string
-	Line int
+	File   string
+	Line   int
+	Column int // in bytes
 }
 
-// String gives "file:line", or the file alone when there is no line.
+// String gives "file:line:column", without what is not known.
 func (p Pos) String() string {
 	if p.Line == 0 {
 		return p.File
 	}
-	return p.File + ":" + strconv.Itoa(p.Line)
+	if p.Column == 0 {
+		return p.File + ":" + strconv.Itoa(p.Line)
+	}
+	return p.File + ":" + strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Column)
 }

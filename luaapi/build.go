@@ -9,6 +9,7 @@ import (
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/core/limit"
+	"github.com/moongate/moongate/luaapi/lint"
 	"github.com/moongate/moongate/luaapi/stdlib"
 	"github.com/moongate/moongate/luaapi/vm"
 	"github.com/moongate/moongate/metrics"
@@ -30,7 +31,32 @@ type Options struct {
 
 // Build compiles, checks and tries all scripts, and makes the pipeline of them. The error is a conf.Errors with every fault that was
 // found: at the script's line, or at the configuration's key. Nothing that runs is touched before Pipeline.Commit.
-func Build(o Options) (_ *Pipeline, err error) {
+func Build(o Options) (*Pipeline, error) {
+	b, err := newBuilder(o)
+	if err != nil {
+		return nil, err
+	}
+	b.declareLimiters()
+	b.makeFilters()
+	b.makeStages()
+	b.claimHeaders()
+	if err = b.errs.Err(); err != nil {
+		return nil, err
+	}
+	return b.pipeline(), nil
+}
+
+// Faults says what is wrong with scripts by themselves, whatever the rest of their configuration is. It needs no routes.
+func Faults(o Options) conf.Errors {
+	b, err := newBuilder(o)
+	if err != nil {
+		return nil
+	}
+	return b.errs
+}
+
+// newBuilder compiles the scripts and reads what they say of themselves.
+func newBuilder(o Options) (_ *builder, err error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
@@ -56,14 +82,7 @@ func Build(o Options) (_ *Pipeline, err error) {
 		return nil, err
 	}
 	b.readScripts()
-	b.declareLimiters()
-	b.makeFilters()
-	b.makeStages()
-	b.claimHeaders()
-	if err = b.errs.Err(); err != nil {
-		return nil, err
-	}
-	return b.pipeline(), nil
+	return b, nil
 }
 
 // uncounted is a plan of metrics that nobody scrapes.
@@ -87,6 +106,7 @@ type builder struct {
 	paths    map[string]string  // file's name in errors to its path
 	filters  []*filter
 	stages   []*stage
+	seen     *lint.World // what scripts see, once asked for
 }
 
 // raised notes an error of a script at its own line, or at pos when it has none.

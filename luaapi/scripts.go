@@ -8,6 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/moongate/moongate/conf"
+	"github.com/moongate/moongate/luaapi/lint"
 	"github.com/moongate/moongate/luaapi/vm"
 )
 
@@ -38,8 +39,8 @@ func (b *builder) compileFile(file string, text conf.Script) *vm.Script {
 		b.raised(conf.Pos{File: text.Path, Line: 1}, "", err)
 		return nil
 	}
-	for _, w := range code.Warnings {
-		b.warnings.Add(conf.Pos{File: text.Path, Line: w.Line}, "", "%s", w.Message)
+	for _, f := range lint.Check(text.Source, b.sight()) {
+		b.warnings.Add(conf.Pos{File: text.Path, Line: f.Line, Column: f.Column}, "", "%s", f.Message)
 	}
 	return code
 }
@@ -48,9 +49,6 @@ func (b *builder) compileFile(file string, text conf.Script) *vm.Script {
 func (b *builder) readScripts() {
 	for _, name := range slices.Sorted(maps.Keys(b.scripts)) {
 		s := b.scripts[name]
-		for _, w := range s.code.Undefined(b.base) {
-			b.warnings.Add(conf.Pos{File: s.path, Line: w.Line}, "", "%s", w.Message)
-		}
 		faults := len(b.errs)
 		if table := b.load(s); table != nil {
 			b.readTable(s, table)

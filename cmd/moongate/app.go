@@ -64,6 +64,7 @@ func (a *app) open(c *conf.Config) (err error) {
 	a.gateway, err = gateway.New(gateway.Options{
 		Load:     a.load,
 		Pipeline: a.scripts.build,
+		Faults:   a.scripts.faults,
 		Metrics:  a.metrics,
 		Log:      a.log,
 		Access:   a.access,
@@ -91,7 +92,7 @@ func (a *app) close() {
 
 // load reads the configuration with what the command line lays over it.
 func (a *app) load() (*conf.Config, error) {
-	c, err := conf.Load(a.options.config, conf.Options{Listen: a.options.listen, Admin: a.options.admin})
+	c, err := conf.Load(a.options.config, conf.Options{Listen: a.options.listen, Admin: a.options.admin, Also: a.scripts.faults})
 	if err != nil || a.options.demo {
 		return c, err
 	}

@@ -21,7 +21,7 @@ var floors = [][]string{
 	{"core/admin"},
 	{"core/gateway"},
 	{"core/proxy", "core/server", "luaapi"},
-	{"core/upstream", "luaapi/stdlib"},
+	{"core/upstream", "luaapi/stdlib", "luaapi/lint"},
 	{"core/http1", "luaapi/vm"},
 	{"core/route", "core/limit", "core/auth", "core/balance", "core/discovery", "core/compress", "core/proxyproto"},
 	{"core"},

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"sync/atomic"
 
+	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core/gateway"
 	"github.com/moongate/moongate/core/limit"
 	"github.com/moongate/moongate/luaapi"
@@ -31,6 +32,11 @@ func (s *scripting) build(parts gateway.Parts) (gateway.Built, error) {
 		return gateway.Built{}, err
 	}
 	return gateway.Built{Pipeline: p, Identity: p.Identity(), Warnings: p.Warnings, Commit: func() { s.live.Store(p); p.Commit() }, Source: counts{p, s.limits}}, nil
+}
+
+// faults says what is wrong with the scripts of a configuration that is wrong elsewhere.
+func (s *scripting) faults(c *conf.Config) conf.Errors {
+	return luaapi.Faults(luaapi.Options{Config: c, Log: slog.New(slog.DiscardHandler)})
 }
 
 // counts tells a scrape of the filters and of the limiters that they take from.

@@ -14,22 +14,11 @@ const maxSource = 1 << 20
 
 // Script is a compiled file. It is immutable; all VMs share it.
 type Script struct {
-	Name     string // as it stands in errors: "auth.lua"
-	Source   string
-	Warnings []Warning // facts that a reviewer wants to know, in order of lines
-	proto    *lua.FunctionProto
-	usesG    bool
-	globals  []globalUse
+	Name   string // as it stands in errors: "auth.lua"
+	Source string
+	proto  *lua.FunctionProto
+	usesG  bool
 }
-
-// Warning is a finding in a script that is no error.
-type Warning struct {
-	Script  string
-	Line    int
-	Message string
-}
-
-func (w Warning) String() string { return fmt.Sprintf("%s:%d: %s", w.Script, w.Line, w.Message) }
 
 // Compile compiles a script. The error is an *Error with the script's name and line.
 func Compile(name, source string) (s *Script, err error) {
@@ -57,9 +46,7 @@ func Compile(name, source string) (s *Script, err error) {
 		return nil, syntaxError(name, source, err)
 	}
 	keepFrames(proto)
-	s = &Script{Name: name, Source: source, proto: proto}
-	s.inspect()
-	return s, nil
+	return &Script{Name: name, Source: source, proto: proto, usesG: names(proto, "_G")}, nil
 }
 
 // blankShebang replaces a byte order mark and a first line that begins with # by spaces, as the lua program does.
@@ -89,4 +76,26 @@ func syntaxError(name, source string, err error) error {
 		return &Error{Script: name, Line: c.Line, Message: strings.TrimSpace(c.Message)}
 	}
 	return &Error{Script: name, Message: err.Error()}
+}
+
+// names tells whether a function, or one inside it, reads or sets a global by that name.
+func names(p *lua.FunctionProto, name string) bool {
+	for pc := 0; pc < len(p.Code); pc++ {
+		switch inst := p.Code[pc]; int(inst >> 26) {
+		case lua.OP_GETGLOBAL, lua.OP_SETGLOBAL:
+			if p.Constants[inst&0x3ffff].String() == name {
+				return true
+			}
+		case lua.OP_SETLIST:
+			if (inst>>9)&0x1ff == 0 {
+				pc++ // the next word is a number
+			}
+		}
+	}
+	for _, inner := range p.FunctionPrototypes {
+		if names(inner, name) {
+			return true
+		}
+	}
+	return false
 }

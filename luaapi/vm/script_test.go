@@ -43,41 +43,6 @@ func TestFilesStartAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-func TestWarningsNameStateThatOutlivesARequest(t *testing.T) {
-	s := compile(t, "s.lua", `local last, fixed = nil, 1
-local M = {}
-last = "set at load"
-function M.on_request(req)
-  local mine = fixed
-  mine = 2
-  last = req
-  local function inner() last = nil; mine = 3 end
-  leak = 1
-end
-return M`)
-	var got []string
-	for _, w := range s.Warnings {
-		got = append(got, w.String())
-	}
-	want := []string{
-		"s.lua:7: function assigns to the file-level local 'last': each VM has its own, the next request may see another",
-		"s.lua:8: function assigns to the file-level local 'last': each VM has its own, the next request may see another",
-		"s.lua:9: function sets global 'leak': that is an error after the script is loaded; write 'local leak'",
-	}
-	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("got\n%s", strings.Join(got, "\n"))
-	}
-}
-
-func TestUndefinedGlobalsAreFound(t *testing.T) {
-	b := base(t, vm.Options{})
-	s := compile(t, "s.lua", "mine = 1\nreturn function()\n  return pcall, mine, _G, tonubmer, 'a' .. 'b'\nend")
-	got := s.Undefined(b)
-	if len(got) != 1 || got[0].String() != "s.lua:3: global 'tonubmer' is not defined, it is always nil" {
-		t.Errorf("got %v", got)
-	}
-}
-
 // TestCompilerFaultsOfGopherLua are programs that stock gopher-lua 1.1.2 gets wrong.
 func TestCompilerFaultsOfGopherLua(t *testing.T) {
 	v := vm.New(base(t, vm.Options{}))

@@ -1,0 +1,50 @@
+package luaapi
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/moongate/moongate/luaapi/lint"
+	"github.com/moongate/moongate/luaapi/stdlib"
+)
+
+// sight is what scripts see, for those who read them without running them.
+func (b *builder) sight() *lint.World {
+	if b.seen == nil {
+		b.seen = Sight()
+	}
+	return b.seen
+}
+
+// Sight describes what scripts see, made of the binding tables.
+func Sight() *lint.World {
+	return &lint.World{
+		Funcs:   append(append(standardFuncs(), Funcs()...), Methods()...),
+		Values:  slices.Sorted(maps.Keys(values(stdlib.Values()))),
+		Load:    phaseLoad,
+		Phases:  phaseNames,
+		Native:  []string{"rate", "burst", "limiter", "key"},
+		Handles: map[string]map[string]lint.Field{"req": fieldsOf(requestFields), "res": fieldsOf(responseFields), "entry": fieldsOf(entryFields)},
+		Functions: map[string]lint.Function{
+			functionNames[onRequest]:       {Phase: phaseRequest, Params: []string{"req", "ctx", "conf"}},
+			functionNames[onResponse]:      {Phase: phaseResponse, Params: []string{"res", "ctx", "conf"}},
+			functionNames[onLog]:           {Phase: phaseLog, Params: []string{"entry", "ctx", "conf"}},
+			functionNames[onInit]:          {Phase: phaseInit, Params: []string{"conf"}},
+			functionNames[onRequestChunk]:  {Phase: phaseRequestChunk, Params: []string{"", "ctx", "conf", ""}},
+			functionNames[onResponseChunk]: {Phase: phaseResponseChunk, Params: []string{"", "ctx", "conf", ""}},
+		},
+	}
+}
+
+// handleNames are the handles by their types in the documentation.
+var handleNames = map[string]string{"gw.Headers": "headers", "gw.Query": "query", "gw.Cookies": "cookies", "gw.Request": "req", "gw.Response": "res"}
+
+func fieldsOf(fields []field) map[string]lint.Field {
+	all := map[string]lint.Field{}
+	for i := range fields {
+		f := &fields[i]
+		all[f.name] = lint.Field{Handle: handleNames[strings.TrimSuffix(f.kind, "?")], Writable: f.set != nil}
+	}
+	return all
+}
