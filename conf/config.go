@@ -13,6 +13,7 @@ type Config struct {
 	Log       Log
 	Metrics   Metrics
 	Upstreams []Upstream // as written; those of routes that name a URL behind them
+	Redises   []Redis    `key:"redis"` // as written
 	Limiters  []Limiter  // as written
 	Filters   []Filter   // by name; every live script has one
 	Routes    []Route    // as written
@@ -78,6 +79,7 @@ var configSection = section[Config]{
 	{key: "upstream", bind: (*binder).bindUpstreams, keys: func() []string {
 		return append(upstreamSection.all(), "endpoints.url", "endpoints.weight")
 	}},
+	{key: "redis", bind: (*binder).bindRedis, keys: func() []string { return below("NAME", redisSection.all()) }},
 	{key: "limiter", bind: (*binder).bindLimiters, keys: func() []string { return below("NAME", limiterSection.all()) }},
 	{key: "filter", bind: (*binder).bindFilters, keys: func() []string { return below("NAME", filterSection.all()) }},
 	{key: "route", bind: (*binder).bindRoutes, keys: routeSection.all},

@@ -90,6 +90,9 @@ func partsOf(c *Config) map[string]part {
 	for _, u := range c.Upstreams {
 		parts["upstream."+u.Name] = partOf(u)
 	}
+	for _, r := range c.Redises {
+		parts["redis."+r.Name] = partOf(r)
+	}
 	for _, l := range c.Limiters {
 		parts["limiter."+l.Name] = partOf(l)
 	}

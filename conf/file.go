@@ -33,7 +33,7 @@ func file[T any](key string, at func(*T) *File) field[T] {
 	}}
 }
 
-// readFiles reads the files that listeners and upstreams name.
+// readFiles reads the files that listeners, upstreams and others name.
 func (l *loader) readFiles(b *binder, c *Config) {
 	for i := range c.Listeners {
 		t := &c.Listeners[i].TLS
@@ -45,6 +45,12 @@ func (l *loader) readFiles(b *binder, c *Config) {
 	}
 	for i := range c.Upstreams {
 		t := &c.Upstreams[i].TLS
+		for _, f := range []*File{&t.CA, &t.Cert, &t.Key} {
+			l.readNamed(b, f)
+		}
+	}
+	for i := range c.Redises {
+		t := &c.Redises[i].TLS
 		for _, f := range []*File{&t.CA, &t.Cert, &t.Key} {
 			l.readNamed(b, f)
 		}

@@ -99,7 +99,7 @@ func (l *loader) referred(path string) (string, error) {
 
 // bindAll binds what others build on first, then the rest as it was written.
 func (b *binder) bindAll(top *Table, c *Config) {
-	first := []string{"http", "pipeline", "upstream"}
+	first := []string{"http", "pipeline", "upstream", "redis"}
 	early := &Table{}
 	for _, key := range first {
 		if v, ok := top.Get(key); ok {

@@ -31,7 +31,7 @@ func demo(text string) conf.Options {
 	for _, name := range []string{"access_log", "rate_limit", "jwt", "routing"} {
 		files["scripts/"+name+".lua"] = "return {}"
 	}
-	for _, name := range []string{"site.crt", "site.key", "clients.crt", "partner-ca.crt", "client.crt", "client.key"} {
+	for _, name := range []string{"site.crt", "site.key", "clients.crt", "partner-ca.crt", "client.crt", "client.key", "redis-ca.crt"} {
 		files["conf/tls/"+name] = "PEM"
 	}
 	return conf.Options{Files: source.Map(files), Env: noEnv}
@@ -93,7 +93,7 @@ func TestReferenceNamesEveryKey(t *testing.T) {
 }
 
 // named are the tables whose keys the user names.
-var named = regexp.MustCompile(`^(filter|limiter|metrics\.labels|route\.(header|query|cookie|body|filter))$`)
+var named = regexp.MustCompile(`^(filter|limiter|redis|metrics\.labels|route\.(header|query|cookie|body|filter))$`)
 
 func walk(written map[string]bool, path string, value any) {
 	if path != "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/core/limit"
+	"github.com/moongate/moongate/core/redis"
 	"github.com/moongate/moongate/luaapi/lint"
 	"github.com/moongate/moongate/luaapi/stdlib"
 	"github.com/moongate/moongate/luaapi/vm"
@@ -21,6 +22,7 @@ type Options struct {
 	Routes   []*core.Route // of the same configuration, by name; their ids are dense from 1
 	Services core.Services // asked while requests run, and by scripts' init functions
 	Limits   *limit.Registry
+	Redis    *redis.Registry
 	Shared   *Shared
 	Pools    *PoolCounters        // nil: the pools count from 0
 	Metrics  *metrics.Plan        // of the same generation; nil: nobody counts
@@ -36,6 +38,7 @@ func Build(o Options) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.declareRedis()
 	b.declareLimiters()
 	b.makeFilters()
 	b.makeStages()
@@ -63,6 +66,9 @@ func newBuilder(o Options) (_ *builder, err error) {
 	if o.Limits == nil {
 		o.Limits = new(limit.Registry)
 	}
+	if o.Redis == nil {
+		o.Redis = new(redis.Registry)
+	}
 	if o.Pools == nil {
 		o.Pools = new(PoolCounters)
 	}
@@ -75,7 +81,7 @@ func newBuilder(o Options) (_ *builder, err error) {
 		}
 	}
 	b := &builder{o: o, scripts: map[string]*script{}, paths: map[string]string{}}
-	b.world = &world{services: o.Services, log: o.Log, shared: o.Shared, limits: o.Limits.Plan(), identity: &identity{}, kinds: newSurfaces(), metrics: o.Metrics,
+	b.world = &world{services: o.Services, log: o.Log, shared: o.Shared, limits: o.Limits.Plan(), redis: o.Redis.Plan(o.Log), identity: &identity{}, kinds: newSurfaces(), metrics: o.Metrics,
 		env: o.Config.Scripts.EnvValues, names: o.Config.Scripts.Env, files: files{dir: cmp.Or(o.Folder, o.Config.Scripts.Dir)}}
 	b.compile()
 	if err = b.makeBase(); err != nil {

@@ -38,8 +38,11 @@ func (p *Pipeline) Stages(route *core.Route) []core.Stage {
 // Identity lists the headers that only filters may set.
 func (p *Pipeline) Identity() []string { return p.world.identity.names }
 
-// Commit makes the pipeline's limiters the running ones. It is called once, when the pipeline goes live.
-func (p *Pipeline) Commit() { p.world.limits.Commit() }
+// Commit makes the pipeline's limiters and Redis clients the running ones. It is called once, when the pipeline goes live.
+func (p *Pipeline) Commit() {
+	p.world.redis.Commit()
+	p.world.limits.Commit()
+}
 
 // makeStages plans every stage for every route, with settings checked and tried.
 func (b *builder) makeStages() {

@@ -8,6 +8,7 @@ import (
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/core/limit"
+	"github.com/moongate/moongate/core/redis"
 	"github.com/moongate/moongate/luaapi/vm"
 	"github.com/moongate/moongate/metrics"
 )
@@ -19,6 +20,7 @@ type world struct {
 	metrics     *metrics.Plan
 	shared      *Shared
 	limits      *limit.Plan
+	redis       *redis.Plan
 	env         map[string]conf.Secret
 	names       []string // of the variables that may be read
 	identity    *identity

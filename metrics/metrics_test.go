@@ -89,6 +89,7 @@ func (s source) Collect(out *metrics.Scrape) {
 	out.Limiter("user/rate_limit", 7)
 	out.VMPool("auth", pool, 2, map[string]uint64{"timeout": 5})
 	out.Tripped("auth", "jwt", true)
+	out.Redis("main", metrics.Redis{Up: true, Calls: 5, Failed: 2, Pending: 1})
 	for upstream := range map[string]bool{"u1": true} {
 		out.UpstreamPool(upstream, pool)
 		out.Endpoints(upstream, s.endpoints)

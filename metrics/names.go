@@ -13,7 +13,7 @@ func define(name, help string, labels ...string) family {
 	return family{name, prometheus.NewDesc(name, help, labels, nil), labels}
 }
 
-// The metrics of the gateway. Labels: route, upstream, stage, script, limiter and endpoint are names of the configuration; class
+// The metrics of the gateway. Labels: route, upstream, stage, script, limiter, redis and endpoint are names of the configuration; class
 // is 1xx to 5xx; result is success or failure.
 var (
 	httpRequests = define("moongate_http_requests_total",
@@ -50,6 +50,14 @@ var (
 		"Lua VMs of a stage that were dropped, and why: timeout, panic, uses (too many), epoch (the heap was over its ceiling).", "stage", "reason")
 	vmWaiting = define("moongate_vm_pool_waiting",
 		"Lua VMs of a stage that wait for something outside and are not counted as busy.", "stage")
+
+	redisUp = define("moongate_redis_up",
+		"Whether a Redis answers: 1, or 0 while it is unavailable.", "redis")
+	redisCalls = define("moongate_redis_calls_total",
+		"Calls to a Redis; failed are those that it did not answer in time, or that were not sent while it was unavailable.", "redis", "result")
+	redisPending = define("moongate_redis_pending_calls",
+		"Calls to a Redis that wait for its answer.", "redis")
+
 	upstreamPool = definePool("moongate_upstream_pool", "connections to an upstream", "upstream")
 
 	upstreamReady = define("moongate_upstream_ready_endpoints",
@@ -95,6 +103,7 @@ func families() []family {
 	all := []family{
 		httpRequests, httpDuration, httpUnrouted, upgradesOpen, upgrades, tlsHandshakes, filterDuration, filterErrors, filterTimeouts, filterTrips, filterTripped,
 		vmRetired, vmWaiting, limiterRefused,
+		redisUp, redisCalls, redisPending,
 		upstreamReady, endpointReady, reloads, reloadSuccessful, reloadTime, logDropped, scriptOverflows, buildInfo,
 	}
 	return append(append(all, vmPool.all()...), upstreamPool.all()...)

@@ -85,6 +85,7 @@ func (a *app) open(c *conf.Config) (err error) {
 // close lets go of an app that never ran.
 func (a *app) close() {
 	a.admin.Close()
+	a.scripts.close()
 	if a.demo != nil {
 		a.demo.close()
 	}
@@ -194,6 +195,7 @@ func (a *app) run(ctx context.Context) error {
 	endDemo()
 	<-guarded
 	a.admin.Close()
+	a.scripts.close()
 	return errors.Join(err, <-demoEnded, a.access.Close())
 }
 

@@ -24,6 +24,7 @@ var floors = [][]string{
 	{"core/upstream", "luaapi/stdlib", "luaapi/lint"},
 	{"core/http1", "luaapi/vm"},
 	{"core/route", "core/limit", "core/auth", "core/balance", "core/discovery", "core/compress", "core/proxyproto"},
+	{"core/redis", "core/redis/redistest"},
 	{"core"},
 	{"conf", "metrics"},
 	{"conf/source"},
@@ -45,6 +46,7 @@ var outside = map[string][]string{
 	"github.com/tidwall/gjson":            {"core/route", "luaapi"},
 	"github.com/klauspost/compress":       {"core/compress"},
 	"github.com/andybalholm/brotli":       {"core/compress"},
+	"github.com/redis/rueidis":            {"core/redis"},
 }
 
 func TestImportsOnlyGoDown(t *testing.T) {

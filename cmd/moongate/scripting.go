@@ -7,6 +7,7 @@ import (
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core/gateway"
 	"github.com/moongate/moongate/core/limit"
+	"github.com/moongate/moongate/core/redis"
 	"github.com/moongate/moongate/luaapi"
 	"github.com/moongate/moongate/metrics"
 )
@@ -14,6 +15,7 @@ import (
 // scripting joins the scripts to the gateway, which knows none. What it holds lives on over reloads.
 type scripting struct {
 	limits *limit.Registry
+	redis  *redis.Registry
 	shared *luaapi.Shared
 	pools  luaapi.PoolCounters
 	live   atomic.Pointer[luaapi.Pipeline] // serves new requests
@@ -21,17 +23,20 @@ type scripting struct {
 }
 
 func newScripting(log *slog.Logger) *scripting {
-	return &scripting{limits: new(limit.Registry), shared: luaapi.NewShared(), log: log}
+	return &scripting{limits: new(limit.Registry), redis: new(redis.Registry), shared: luaapi.NewShared(), log: log}
 }
+
+// close lets go of what is connected; nothing serves any more.
+func (s *scripting) close() { s.redis.Close() }
 
 // build makes the filters of a generation from the scripts of its configuration. It is a gateway.PipelineBuilder.
 func (s *scripting) build(parts gateway.Parts) (gateway.Built, error) {
 	p, err := luaapi.Build(luaapi.Options{Config: parts.Config, Routes: parts.Routes, Services: parts.Services, Metrics: parts.Metrics,
-		Limits: s.limits, Shared: s.shared, Pools: &s.pools, Log: s.log})
+		Limits: s.limits, Redis: s.redis, Shared: s.shared, Pools: &s.pools, Log: s.log})
 	if err != nil {
 		return gateway.Built{}, err
 	}
-	return gateway.Built{Pipeline: p, Identity: p.Identity(), Warnings: p.Warnings, Commit: func() { s.live.Store(p); p.Commit() }, Source: counts{p, s.limits}}, nil
+	return gateway.Built{Pipeline: p, Identity: p.Identity(), Warnings: p.Warnings, Commit: func() { s.live.Store(p); p.Commit() }, Source: counts{p, s.limits, s.redis}}, nil
 }
 
 // faults says what is wrong with the scripts of a configuration that is wrong elsewhere.
@@ -43,9 +48,14 @@ func (s *scripting) faults(c *conf.Config) conf.Errors {
 type counts struct {
 	pipeline *luaapi.Pipeline
 	limits   *limit.Registry
+	redis    *redis.Registry
 }
 
 func (c counts) Collect(scrape *metrics.Scrape) {
 	c.pipeline.Collect(scrape)
 	c.limits.Each(func(name string, l *limit.TokenBucket) { scrape.Limiter(name, l.Refused()) })
+	c.redis.Each(func(client *redis.Client) {
+		stats := client.Stats()
+		scrape.Redis(client.Name(), metrics.Redis{Up: stats.Up, Calls: stats.Calls, Failed: stats.Failed, Pending: stats.Pending})
+	})
 }
