@@ -33,8 +33,15 @@ func protocols(h1, h2, h2c bool) *http.Protocols {
 // upstreamH2C starts a server that speaks HTTP/2 without TLS.
 func upstreamH2C(t *testing.T, f http.HandlerFunc) string {
 	t.Helper()
+	return narrowH2C(t, 250, f)
+}
+
+// narrowH2C starts one whose connections have room for so many streams.
+func narrowH2C(t *testing.T, streams int, f http.HandlerFunc) string {
+	t.Helper()
 	s := httptest.NewUnstartedServer(f)
 	s.Config.Protocols = protocols(false, false, true)
+	s.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: streams}
 	s.Start()
 	t.Cleanup(s.Close)
 	return s.URL
@@ -248,7 +255,7 @@ func TestFaultsOfHTTP2UpstreamsAreThoseOfHTTP1(t *testing.T) {
 			b := make([]byte, 100)
 			_, _ = nc.Read(b)
 		}), "", 502},
-		"never connects": {scripted(t, func(nc net.Conn) { <-release }), "[upstream.timeouts]\nfirst_byte = \"100ms\"\n", 504},
+		"never settles": {scripted(t, func(nc net.Conn) { <-release }), "[upstream.timeouts]\nconnect = \"100ms\"\n", 502},
 	} {
 		h := open(t, routeTo(c.url, "protocol = \"h2c\"\n"+c.more))
 		resp, body := h.do(h.client2(), h.request("GET", "/", nil))

@@ -54,7 +54,7 @@ func (g *Generation) Collect(s *metrics.Scrape) {
 		ready := make(map[string]bool)
 		for _, e := range u.Endpoints() {
 			ready[e.Label()] = u.IsReady(e)
-			st := u.Pool(e).Stats()
+			st := u.Stats(e)
 			sum.Size += st.Open
 			sum.Busy += st.Open - st.Idle
 			sum.Acquires += st.Dials + st.Reuses

@@ -92,10 +92,10 @@ func (l *Leg) try(failed *core.Endpoint) (err error) {
 		return &step{choosing, err}
 	}
 	l.x.Endpoint = l.attempt.Endpoint
-	if t := l.up.Transport(l.attempt.Endpoint); t != nil {
-		return l.tryHTTP2(t)
-	}
 	connect := min(l.limits.Connect, l.hard.Sub(core.Now()))
+	if s := l.up.Streams(l.attempt.Endpoint); s != nil {
+		return l.tryHTTP2(s, connect)
+	}
 	if l.conn, err = l.connect(connect); err != nil {
 		return &step{connecting, err}
 	}
@@ -139,7 +139,9 @@ func (l *Leg) settle(err error) (again bool) {
 	s := err.(*step)
 	l.upload.stop(l)
 	l.x.Lifeline.Release()
+	unseen := false // by the endpoint
 	if l.round != nil {
+		unseen = l.round.unseen(s.err)
 		l.round.end()
 		l.round = nil
 	}
@@ -153,6 +155,9 @@ func (l *Leg) settle(err error) (again bool) {
 		errors.Is(err, errDeadline):
 		l.attempt.Ended()
 		return false
+	case unseen:
+		l.attempt.Ended()
+		return l.x.Request.Body.Rewind()
 	case s.phase == connecting:
 		l.attempt.Failed()
 		return !timedOut(err) && l.pinned == nil && len(l.up.Endpoints()) > 1

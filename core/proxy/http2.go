@@ -28,42 +28,51 @@ type round struct {
 	resp   *http.Response
 	body   outgoing
 
-	deadline  core.Instant // of the client, 0: none
-	connected atomic.Int64 // core.Instant at which there was a connection
-	wrote     atomic.Int64 // core.Instant at which all of the request was written
-	clock     *time.Timer  // what looks after the time until the head; nil before it is asked for
-	reading   watch        // what looks after the time between two reads of the answer
+	deadline core.Instant // of the client, 0: none
+	wrote    atomic.Int64 // core.Instant at which all of the request was written
+	clock    *time.Timer  // what looks after the time until the head; nil before it is asked for
+	reading  watch        // what looks after the time between two reads of the answer
 
 	mu   sync.Mutex // guards over, clock and the client's end against interim answers
 	over bool
 }
 
 var (
-	errConnecting = fmt.Errorf("no connection: %w", context.DeadlineExceeded)
-	errDeadline   = fmt.Errorf("the call's own deadline: %w", http1.ErrTimeout)
-	errEnded      = errors.New("exchange has ended")
+	errDeadline = fmt.Errorf("the call's own deadline: %w", http1.ErrTimeout)
+	errEnded    = errors.New("exchange has ended")
 )
 
 // tryHTTP2 is what try does where the endpoint speaks HTTP/2.
-func (l *Leg) tryHTTP2(t *http.Transport) error {
+func (l *Leg) tryHTTP2(s *upstream.Streams, connect time.Duration) error {
 	r := &round{l: l}
 	l.round = r
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	l.x.Request.Upgrade = false
 	l.x.Request.Expect = false // the body is asked for when it is first read
-	if !l.x.Lifeline.Hold(r) {
-		return &step{connecting, upstream.ErrClientGone}
-	}
 	began := core.Now()
 	r.body.begin(r, began)
-	r.deadline = deadline(l.x)
+	if r.deadline = deadline(l.x); r.deadline != 0 {
+		connect = min(connect, r.deadline.Sub(began))
+	}
+	conn, err := s.Get(connect, &l.x.Lifeline)
+	now := core.Now()
+	switch {
+	case err != nil && r.deadline != 0 && now >= r.deadline:
+		return &step{receiving, errDeadline}
+	case err != nil:
+		return &step{connecting, err}
+	}
+	l.x.Times.Connected = now
+	if !l.x.Lifeline.Hold(r) {
+		conn.Release()
+		return &step{connecting, upstream.ErrClientGone}
+	}
 	ctx := httptrace.WithClientTrace(r.ctx, r.trace())
 	r.mu.Lock()
-	r.clock = time.AfterFunc(r.patience(began), r.look)
+	r.clock = time.AfterFunc(r.patience(now), r.look)
 	r.mu.Unlock()
-	resp, err := t.RoundTrip(r.request().WithContext(ctx))
+	resp, err := conn.RoundTrip(r.request().WithContext(ctx))
 	r.close()
-	l.x.Times.Connected = core.Instant(r.connected.Load())
 	l.x.Times.Sent = core.Instant(r.wrote.Load())
 	if err != nil {
 		return r.fault(err)
@@ -88,13 +97,22 @@ func (r *round) Cut() { r.cancel(upstream.ErrClientGone) }
 // trace follows the request where the transport has it.
 func (r *round) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { r.connected.Store(int64(core.Now())) },
 		WroteRequest: func(i httptrace.WroteRequestInfo) {
 			if i.Err == nil {
-				r.wrote.Store(int64(core.Now()))
+				r.sent(core.Now())
 			}
 		},
 		Got1xxResponse: r.interim,
+	}
+}
+
+// sent notes that all of the request was written: the endpoint's time for the head begins.
+func (r *round) sent(now core.Instant) {
+	r.wrote.Store(int64(now))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over {
+		r.clock.Reset(r.patience(now))
 	}
 }
 
@@ -119,14 +137,38 @@ func (r *round) fault(err error) error {
 	case r.body.fault() != nil:
 		r.l.upload.err = &http1.ReadError{Err: r.body.fault()}
 		return &step{sending, err}
-	case r.connected.Load() == 0 && !errors.Is(err, http1.ErrTimeout):
-		return &step{connecting, err}
 	case errors.Is(err, http1.ErrTimeout), errors.Is(err, upstream.ErrClientGone):
 		return &step{receiving, err}
 	case strings.Contains(err.Error(), "malformed"), strings.Contains(err.Error(), "header list"):
 		return &step{receiving, &malformed{err}}
 	}
 	return &step{receiving, err}
+}
+
+// streamError is the standard library's error of a stream that an endpoint has reset, as it shows it to others.
+type streamError struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+func (e streamError) Error() string { return fmt.Sprintf("stream reset with code %d", e.Code) }
+
+// refusedStream is the code of a request that the endpoint has not looked at (RFC 9113 section 8.7).
+const refusedStream = 7
+
+// unseen tells whether a round ended with an error that says, or means, that the endpoint has done nothing about the request.
+func (r *round) unseen(err error) bool {
+	if context.Cause(r.ctx) != nil {
+		return false
+	}
+	var reset streamError
+	if errors.As(err, &reset) {
+		return reset.Code == refusedStream
+	}
+	text := err.Error()
+	return strings.Contains(text, "client conn not usable") || strings.Contains(text, "client conn could not be established") ||
+		strings.Contains(text, "graceful shutdown GOAWAY")
 }
 
 // patience is the time until the clock looks again.
@@ -141,9 +183,6 @@ func (r *round) patience(now core.Instant) time.Duration {
 // phaseTime is what is left of the limit of the phase that the round is in.
 func (r *round) phaseTime(now core.Instant) time.Duration {
 	l := r.l
-	if r.connected.Load() == 0 {
-		return max(min(l.limits.Connect, l.hard.Sub(now)), 0)
-	}
 	if wrote := core.Instant(r.wrote.Load()); wrote > 0 {
 		if r.body.none {
 			return l.headTime(wrote) - now.Sub(wrote)
@@ -162,20 +201,16 @@ func (r *round) look() {
 		return
 	}
 	now := core.Now()
-	connected := r.connected.Load() != 0
 	left := r.patience(now)
 	if left > 0 {
 		r.clock.Reset(left)
 		return
 	}
-	switch {
-	case r.deadline != 0 && now >= r.deadline:
+	if r.deadline != 0 && now >= r.deadline {
 		r.cancel(errDeadline)
-	case connected:
-		r.cancel(http1.ErrTimeout)
-	default:
-		r.cancel(errConnecting)
+		return
 	}
+	r.cancel(http1.ErrTimeout)
 }
 
 // request is the exchange's request as the transport takes it. Path and query go out byte for byte.

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -56,9 +55,9 @@ type Upstream struct {
 
 // live is what an endpoint keeps over reloads.
 type live struct {
-	pool      *Pool
-	transport *http.Transport // nil for HTTP/1.1
-	health    health
+	pool    *Pool
+	streams *Streams // nil for HTTP/1.1
+	health  health
 }
 
 // New makes an upstream. prev, when not nil, is the one of that name in the generation before: endpoints that stay keep their
@@ -132,7 +131,7 @@ func (u *Upstream) adopt(prev *Upstream, e *core.Endpoint) (*live, error) {
 		}
 	}
 	if u.opts.Protocol == H2 || u.opts.Protocol == H2C {
-		l.transport = newTransport(e.Address, l.pool.tls, u.opts.Pool)
+		l.streams = newStreams(e.Address, l.pool.tls, u.opts.Pool)
 	}
 	return l, nil
 }
@@ -141,6 +140,9 @@ func (u *Upstream) adopt(prev *Upstream, e *core.Endpoint) (*live, error) {
 func (u *Upstream) Commit() {
 	for _, l := range u.live {
 		l.pool.apply(u.opts.Pool)
+		if l.streams != nil {
+			l.streams.apply(u.opts.Pool)
+		}
 	}
 }
 
@@ -150,8 +152,8 @@ func (u *Upstream) Retire(next *Upstream) {
 	for _, l := range u.live {
 		if next == nil || !slices.Contains(next.live, l) {
 			l.pool.Close()
-			if l.transport != nil {
-				l.transport.CloseIdleConnections()
+			if l.streams != nil {
+				l.streams.Close()
 			}
 		}
 	}
@@ -182,6 +184,14 @@ func (u *Upstream) Limits() core.Limits { return u.opts.Limits }
 
 // Pool is the connections to an endpoint of this upstream.
 func (u *Upstream) Pool(e *core.Endpoint) *Pool { return u.live[e.Index].pool }
+
+// Stats are the counters of the connections to an endpoint of this upstream, whatever they speak.
+func (u *Upstream) Stats(e *core.Endpoint) PoolStats {
+	if l := u.live[e.Index]; l.streams != nil {
+		return l.streams.Stats()
+	}
+	return u.Pool(e).Stats()
+}
 
 // Ready implements core.Upstream.
 func (u *Upstream) Ready() int {
