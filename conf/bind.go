@@ -334,6 +334,26 @@ func formatDuration(d time.Duration) string {
 	return s
 }
 
+// speed is a key that holds a number of bytes each second within bounds.
+func speed[T any](key string, at func(*T) *int64, least, most int64) field[T] {
+	return field[T]{key: key, bind: func(b *binder, key string, v Value, into *T) {
+		text, ok := v.V.(string)
+		if !ok {
+			b.wants(key, v, `bytes each second, such as "100B/s"`)
+			return
+		}
+		n, err := ParseSpeed(text)
+		switch {
+		case err != nil:
+			b.errs.Add(v.Pos, key, "%s", err)
+		case n < least || n > most:
+			b.errs.Add(v.Pos, key, "%s is out of bounds: it is from %s to %s", formatSpeed(n), formatSpeed(least), formatSpeed(most))
+		default:
+			*at(into) = n
+		}
+	}}
+}
+
 // size is a key that holds a number of bytes within bounds.
 func size[T any](key string, at func(*T) *int64, least, most int64) field[T] {
 	return field[T]{key: key, bind: func(b *binder, key string, v Value, into *T) {

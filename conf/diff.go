@@ -166,8 +166,12 @@ func gather(facts part, key string, v reflect.Value, unit string) {
 	case reflect.String:
 		facts.note(key, v.String())
 	case reflect.Int64:
-		if unit == "bytes" {
+		switch unit {
+		case "bytes":
 			facts.note(key, formatSize(v.Int()))
+			return
+		case "speed":
+			facts.note(key, formatSpeed(v.Int()))
 			return
 		}
 		facts.note(key, strconv.FormatInt(v.Int(), 10))

@@ -27,7 +27,9 @@ type HTTP struct {
 	BodyBuffer      int64 `unit:"bytes"`               // bytes that a script or a predicate may ask for
 	HeadTimeout     time.Duration
 	IdleTimeout     time.Duration
-	BodyIdle        time.Duration // between two reads of a request's body
+	BodyIdle        time.Duration // between two reads of a request's body, and two of an answer's writes
+	MinRate         int64         `unit:"speed"`         // bytes a second that a client sends a body with and reads an answer with; 0: any
+	RateGrace       time.Duration `key:"min_rate_grace"` // what it may be behind with those
 	Drain           time.Duration // for requests in flight when the process ends
 }
 
@@ -45,6 +47,8 @@ func defaultHTTP() HTTP {
 		HeadTimeout:     10 * time.Second,
 		IdleTimeout:     60 * time.Second,
 		BodyIdle:        30 * time.Second,
+		MinRate:         100,
+		RateGrace:       5 * time.Second,
 		Drain:           10 * time.Second,
 	}
 }
@@ -56,6 +60,8 @@ const (
 	// largestBody bounds what is only counted, largestBuffer what is held in memory.
 	largestBody   = 1 << 40
 	largestBuffer = 1 << 30
+	// fastest bounds the speed that may be asked of a client, in bytes a second.
+	fastest = 100 << 20
 )
 
 var httpSection = section[HTTP]{
@@ -69,6 +75,8 @@ var httpSection = section[HTTP]{
 	duration("head_timeout", func(h *HTTP) *time.Duration { return &h.HeadTimeout }, shortest, longest),
 	duration("idle_timeout", func(h *HTTP) *time.Duration { return &h.IdleTimeout }, shortest, longest),
 	duration("body_idle", func(h *HTTP) *time.Duration { return &h.BodyIdle }, shortest, longest),
+	speed("min_rate", func(h *HTTP) *int64 { return &h.MinRate }, 0, fastest),
+	duration("min_rate_grace", func(h *HTTP) *time.Duration { return &h.RateGrace }, shortest, longest),
 	duration("drain", func(h *HTTP) *time.Duration { return &h.Drain }, 0, longest),
 }
 

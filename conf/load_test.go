@@ -52,6 +52,8 @@ func TestDefaultsAreComplete(t *testing.T) {
 		{c.HTTP.HeadTimeout, 10 * time.Second},
 		{c.HTTP.IdleTimeout, 60 * time.Second},
 		{c.HTTP.BodyIdle, 30 * time.Second},
+		{c.HTTP.MinRate, int64(100)},
+		{c.HTTP.RateGrace, 5 * time.Second},
 		{c.HTTP.Drain, 10 * time.Second},
 		{fmt.Sprint(c.Pipeline.Stages), "[log limit auth route transform]"},
 		{c.Scripts.Dir, "scripts"},

@@ -41,6 +41,19 @@ func ParseSize(text string) (int64, error) {
 	return 0, fmt.Errorf(`%q is no size: write "64KiB", "10MiB", "1MB" or a number of bytes`, text)
 }
 
+// ParseSpeed reads a number of bytes each second: a size with "/s" behind it, "100B/s" or "1MiB/s".
+func ParseSpeed(text string) (int64, error) {
+	if size, ok := strings.CutSuffix(text, "/s"); ok {
+		if n, err := ParseSize(size); err == nil {
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf(`%q is no number of bytes each second: write "100B/s", "4KiB/s" or "0B/s"`, text)
+}
+
+// formatSpeed renders what ParseSpeed reads.
+func formatSpeed(bytes int64) string { return formatSize(bytes) + "/s" }
+
 // formatSize renders a size in the largest unit that divides it.
 func formatSize(bytes int64) string {
 	for _, unit := range []struct {

@@ -126,3 +126,16 @@ func TestParseSize(t *testing.T) {
 		}
 	}
 }
+
+func TestParseSpeed(t *testing.T) {
+	for text, want := range map[string]int64{"100B/s": 100, "0B/s": 0, "4KiB/s": 4096, "1MB/s": 1e6, "7/s": 7} {
+		if got, err := conf.ParseSpeed(text); err != nil || got != want {
+			t.Errorf("%s: %d %v, want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "/s", "100", "100B", "100B/m", "-1B/s", "1.3B/s", "B/s", "100B/s "} {
+		if got, err := conf.ParseSpeed(text); err == nil {
+			t.Errorf("%q is read as %d", text, got)
+		}
+	}
+}

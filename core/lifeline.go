@@ -1,6 +1,12 @@
 package core
 
-import "sync"
+import (
+	"errors"
+	"sync"
+)
+
+// ErrDrained is why an exchange was cut that was not done when the time for its end was over.
+var ErrDrained = errors.New("cut by the gateway, which shut down before the exchange was done")
 
 // Cutter is something that a departed client no longer needs: Cut ends its pending I/O at once. It is called at most once for
 // each Hold, from any goroutine.
@@ -11,6 +17,7 @@ type Cutter interface{ Cut() }
 type Lifeline struct {
 	mu     sync.Mutex
 	broken bool
+	why    error
 	held   Cutter
 }
 
@@ -34,13 +41,26 @@ func (l *Lifeline) Release() bool {
 }
 
 // Break says that the client has left and cuts what is held.
-func (l *Lifeline) Break() {
+func (l *Lifeline) Break() { l.BreakFor(nil) }
+
+// BreakFor is Break where it was not the client that ended its connection; why tells what it was, nil the client.
+func (l *Lifeline) BreakFor(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.broken && l.held != nil {
+	if l.broken {
+		return
+	}
+	if l.held != nil {
 		l.held.Cut()
 	}
-	l.broken = true
+	l.broken, l.why = true, why
+}
+
+// Why tells what ended the client's connection; nil when the client did, or nobody yet.
+func (l *Lifeline) Why() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.why
 }
 
 // Broken tells whether the client has left.
@@ -52,6 +72,6 @@ func (l *Lifeline) Broken() bool {
 
 func (l *Lifeline) reset() {
 	l.mu.Lock()
-	l.broken, l.held = false, nil
+	l.broken, l.why, l.held = false, nil, nil
 	l.mu.Unlock()
 }

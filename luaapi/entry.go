@@ -37,7 +37,7 @@ var entryFields = []field{
 			}
 			return lua.LString(f.x.Endpoint.String())
 		}},
-	{name: "status", kind: "integer", doc: "Status of the answer; 499 when the client had left.",
+	{name: "status", kind: "integer", doc: "Status of the answer; 499 when the client had left, 408 when it was too slow.",
 		get: func(f *frame) lua.LValue { return number(float64(f.x.Response.Status)) }},
 	{name: "source", kind: `"upstream"|"filter"|"gateway"|""`, doc: "Who made the answer.",
 		get: func(f *frame) lua.LValue { return lua.LString(f.x.Response.Source.String()) }},

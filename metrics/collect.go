@@ -68,6 +68,9 @@ func (s *Scrape) Upgrades(route string, open int64, total uint64) {
 	s.counter(upgrades, float64(total), route)
 }
 
+// Cut tells how many requests were cut for one reason.
+func (s *Scrape) Cut(reason string, requests uint64) { s.counter(httpCut, float64(requests), reason) }
+
 // Handshakes tells of TLS with clients.
 func (s *Scrape) Handshakes(succeeded, failed int64) {
 	s.counter(tlsHandshakes, float64(succeeded), "success")

@@ -97,6 +97,7 @@ func (s source) Collect(out *metrics.Scrape) {
 	out.LogDropped(4)
 	out.Upgrades("user", 2, 5)
 	out.Handshakes(7, 1)
+	out.Cut(metrics.CutSlowBody, 3)
 }
 
 func TestEveryMetricIsShownAndLintsClean(t *testing.T) {
@@ -129,6 +130,7 @@ func TestEveryMetricIsShownAndLintsClean(t *testing.T) {
 		`moongate_filter_duration_seconds_count{script="jwt",stage="auth",zone="eu-1"}`:                              1,
 		`moongate_filter_errors_total{script="jwt",stage="auth",zone="eu-1"}`:                                        1,
 		`moongate_filter_timeouts_total{script="jwt",stage="auth",zone="eu-1"}`:                                      1,
+		`moongate_http_cut_requests_total{reason="slow_body",zone="eu-1"}`:                                           3,
 		`moongate_limiter_refused_total{limiter="user/rate_limit",zone="eu-1"}`:                                      7,
 		`moongate_vm_pool_size{stage="auth",zone="eu-1"}`:                                                            3,
 		`moongate_vm_pool_busy{stage="auth",zone="eu-1"}`:                                                            1,

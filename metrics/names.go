@@ -14,7 +14,7 @@ func define(name, help string, labels ...string) family {
 }
 
 // The metrics of the gateway. Labels: route, upstream, stage, script, limiter, redis and endpoint are names of the configuration; class
-// is 1xx to 5xx; result is success or failure.
+// is 1xx to 5xx; result is success or failure; reason is one of those below.
 var (
 	httpRequests = define("moongate_http_requests_total",
 		"Requests answered, by the route that took them and the upstream they went to (empty: answered here).", "route", "upstream", "class")
@@ -22,6 +22,9 @@ var (
 		"Time from a request's head to the last byte of its answer.", "route", "upstream", "class")
 	httpUnrouted = define("moongate_http_unrouted_requests_total",
 		"Requests that no route took, or that were refused before a route was sought.", "class")
+
+	httpCut = define("moongate_http_cut_requests_total",
+		"Requests that the gateway ended before they were done: too slow with head or body, too slow a reader of the answer, or its own end.", "reason")
 
 	upgradesOpen = define("moongate_upgrade_open_connections",
 		"Connections of a route that have switched protocols and are open.", "route")
@@ -80,6 +83,14 @@ var (
 		"The gateway's version; always 1.", "version")
 )
 
+// Why a request was cut.
+const (
+	CutSlowHead   = "slow_head"   // its head took longer than it may
+	CutSlowBody   = "slow_body"   // its body came too slowly
+	CutSlowReader = "slow_reader" // the client did not take the answer in time
+	CutDrained    = "drained"     // the gateway shut down
+)
+
 // poolFamily is what is told of a pool.
 type poolFamily struct{ size, busy, acquires, waits, waited, exhausted family }
 
@@ -101,7 +112,7 @@ func (p *poolFamily) all() []family {
 // families lists every metric of the gateway's own.
 func families() []family {
 	all := []family{
-		httpRequests, httpDuration, httpUnrouted, upgradesOpen, upgrades, tlsHandshakes, filterDuration, filterErrors, filterTimeouts, filterTrips, filterTripped,
+		httpRequests, httpDuration, httpUnrouted, httpCut, upgradesOpen, upgrades, tlsHandshakes, filterDuration, filterErrors, filterTimeouts, filterTrips, filterTripped,
 		vmRetired, vmWaiting, limiterRefused,
 		redisUp, redisCalls, redisPending,
 		upstreamReady, endpointReady, reloads, reloadSuccessful, reloadTime, logDropped, scriptOverflows, buildInfo,

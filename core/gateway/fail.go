@@ -29,6 +29,9 @@ func (g *Gateway) fail(x *core.Exchange, err error) {
 	}
 	x.Err = err
 	answer(x, core.FromGateway, status, public)
+	if status == 408 {
+		g.cuts.tooSlow(err)
+	}
 	if status >= 500 && !told {
 		g.failing.note(g.opts.Log, x, err)
 	}

@@ -60,6 +60,7 @@ type Gateway struct {
 	current atomic.Pointer[Generation]
 	server  *server.Server
 	failing failLog
+	cuts    cuts
 	tunnels tunnels
 
 	pending  atomic.Pointer[reload] // a reload that waits for the one under way

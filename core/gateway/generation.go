@@ -37,6 +37,7 @@ type Generation struct {
 	source    metrics.Source // of the filters; nil: none
 	access    *AccessLog
 	server    *server.Server // nil where nothing is served
+	cuts      *cuts
 }
 
 // plan is what a route's requests pass, looked up once for each.

@@ -73,6 +73,7 @@ func (g *Generation) Collect(s *metrics.Scrape) {
 	if g.server != nil {
 		s.Handshakes(g.server.Handshakes())
 	}
+	g.cuts.collect(s)
 	s.LogDropped(g.access.Dropped())
 	if g.source != nil {
 		g.source.Collect(s)

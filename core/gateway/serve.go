@@ -53,6 +53,9 @@ func (g *Gateway) finish(x *core.Exchange, client core.Client, pass *plan, leg *
 			g.cut(x, err)
 		}
 	}
+	if x.Response.Status == core.StatusClientGone {
+		g.gone(x)
+	}
 	if leg != nil {
 		leg.Finish()
 	}
@@ -156,16 +159,4 @@ func (g *Generation) forward(x *core.Exchange, client core.Client) (*proxy.Leg, 
 	}
 	x.Upstream = up.Name()
 	return proxy.Forward(x, up, client)
-}
-
-// cut notes that an answer did not reach its end.
-func (g *Gateway) cut(x *core.Exchange, err error) {
-	if x.Err == nil {
-		x.Err = err
-	}
-	if x.Lifeline.Broken() || !readFailed(err) {
-		x.Response.Status = core.StatusClientGone
-		return
-	}
-	g.failing.note(g.opts.Log, x, err)
 }

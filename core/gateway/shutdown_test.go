@@ -91,7 +91,8 @@ func TestRequestsInFlightEndWhileTheGatewayDrains(t *testing.T) {
 
 func TestWhatDoesNotEndInTimeIsCut(t *testing.T) {
 	url, heads, left := working(t)
-	h := open(t, "[http]\ndrain = \"200ms\"\n"+route(url))
+	log, entries := watching()
+	h := open(t, "[http]\ndrain = \"200ms\"\n"+route(url), through(log))
 	nc, r := h.dial()
 	send(t, nc, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	<-heads
@@ -104,6 +105,38 @@ func TestWhatDoesNotEndInTimeIsCut(t *testing.T) {
 	within(t, time.Second, "the upstream is let go", left)
 	if rest, _ := io.ReadAll(r); len(rest) > 0 {
 		t.Errorf("the client got %q", rest)
+	}
+	if e := next(t, entries); e.status != 503 || e.source != "gateway" || !strings.Contains(e.err, "shut down") {
+		t.Errorf("the log has %+v", e)
+	}
+}
+
+func TestAnAnswerThatIsCutByTheEndKeepsItsStatus(t *testing.T) {
+	for _, protocol := range []string{"HTTP/1.1", "HTTP/2"} {
+		url := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, "begun")
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		})
+		log, entries := watching()
+		h := open(t, "[http]\ndrain = \"200ms\"\n"+route(url), through(log))
+		c := h.client2()
+		if protocol == "HTTP/1.1" {
+			c = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		}
+		resp, err := c.Do(h.request("GET", "/", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.stop()
+		if _, err := io.ReadAll(resp.Body); err == nil {
+			t.Errorf("%s: the client saw a clean end", protocol)
+		}
+		resp.Body.Close()
+		if e := next(t, entries); e.status != 200 || !strings.Contains(e.err, "shut down") {
+			t.Errorf("%s: the log has %+v", protocol, e)
+		}
+		<-h.ended
 	}
 }
 

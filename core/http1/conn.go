@@ -28,7 +28,9 @@ type Conn struct {
 
 	Out []byte // write buffer: what is assembled here goes out with Flush
 
-	reads, writes timer
+	reads  reading
+	writes *writing // own, or that of the socket below TLS
+	own    writing
 
 	// Read and Written count the bytes that passed, heads included.
 	Read    int64
@@ -36,7 +38,13 @@ type Conn struct {
 }
 
 // NewConn takes over a connection.
-func NewConn(nc net.Conn) *Conn { return &Conn{nc: nc} }
+func NewConn(nc net.Conn) *Conn {
+	c := &Conn{nc: nc}
+	if c.writes = &c.own; layered(nc) != nil {
+		c.writes = layered(nc)
+	}
+	return c
+}
 
 // NetConn is the connection below.
 func (c *Conn) NetConn() net.Conn { return c.nc }
@@ -109,15 +117,36 @@ func (c *Conn) Buffered() int { return c.w - c.r }
 
 // ReadWithin sets the time limit of the reads that follow: all must end before now + d.
 func (c *Conn) ReadWithin(now core.Instant, d time.Duration) {
-	c.reads.idle, c.reads.hard = 0, 0
+	c.reads.idle, c.reads.hard, c.reads.hasty = 0, 0, false
 	c.reads.within(now, d, c.nc.SetReadDeadline)
 }
+
+// Pace says how fast a client has to be with the message that begins now. p stays as it is until the next call.
+func (c *Conn) Pace(p *Pace) {
+	r := &c.reads
+	r.idle, r.hard, r.fresh = p.Idle, 0, true
+	r.patience.Begin(p)
+	r.eased.Store(false)
+	c.writes.allow(p.Idle, p)
+}
+
+// EaseReads lets the client send the rest of its message in its own time; no read takes longer than it may all the same. Safe for
+// concurrent use with a reader.
+func (c *Conn) EaseReads() { c.reads.eased.Store(true) }
 
 // ReadIdle gives each of the reads that follow d, and all of them together until hard when hard is not 0.
 func (c *Conn) ReadIdle(d time.Duration, hard core.Instant) { c.reads.idle, c.reads.hard = d, hard }
 
-// WriteIdle gives each of the writes that follow d to move on.
-func (c *Conn) WriteIdle(d time.Duration) { c.writes.idle = d }
+// WriteIdle gives each of the writes that follow d to move on; no pace is asked of them any more.
+func (c *Conn) WriteIdle(d time.Duration) { c.writes.allow(d, nil) }
+
+// WritesEnd gives what is being written, and what may still be, d and no more. Safe for concurrent use with a writer.
+func (c *Conn) WritesEnd(d time.Duration) error {
+	if below := layeredOn(c.nc); below != nil {
+		return c.writes.stop(below, d)
+	}
+	return c.writes.stop(c.nc, d)
+}
 
 // Interrupt makes pending and later reads fail with ErrTimeout until a new limit is set. It is for a reader in another goroutine
 // that is no longer wanted.
@@ -197,61 +226,37 @@ func (c *Conn) readBody(p []byte) (int, error) {
 }
 
 func (c *Conn) read(p []byte) (int, error) {
-	if d := c.reads.idle; d > 0 {
-		c.reads.within(core.Now(), d, c.nc.SetReadDeadline)
-	}
-	if c.reads.stopped.Load() {
-		return 0, ErrTimeout
+	set := c.nc.SetReadDeadline
+	began, err := c.reads.begin(set)
+	if err != nil {
+		return 0, err
 	}
 	for {
 		n, err := c.nc.Read(p)
 		c.Read += int64(n)
 		if n > 0 || err == nil {
+			c.reads.took(began, n)
 			return n, nil
 		}
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			if c.reads.again(c.nc.SetReadDeadline) {
-				continue
-			}
-			return 0, ErrTimeout
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return 0, err
 		}
-		return 0, err
+		if err := c.reads.missed(began, set); err != nil {
+			return 0, err
+		}
 	}
 }
 
 // Write writes all of p.
-func (c *Conn) Write(p []byte) (int, error) {
-	idle := c.writes.idle
-	var moved core.Instant // when a byte last went out
-	if idle > 0 {
-		moved = core.Now()
-		c.writes.within(moved, idle/writeSlices, c.nc.SetWriteDeadline)
+func (c *Conn) Write(p []byte) (n int, err error) {
+	if c.writes == &c.own {
+		n, err = c.own.write(c.nc, p)
+	} else { // the limits hold below
+		n, err = c.nc.Write(p)
 	}
-	done := 0
-	for done < len(p) {
-		n, err := c.nc.Write(p[done:])
-		done += n
-		c.Written += int64(n)
-		if err == nil {
-			continue
-		}
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			return done, err
-		}
-		now := core.Now()
-		if n > 0 { // slow, but alive
-			moved = now
-		}
-		if c.writes.armed = 0; now.Sub(moved) >= idle {
-			return done, ErrTimeout
-		}
-		c.writes.within(now, idle/writeSlices, c.nc.SetWriteDeadline)
-	}
-	return done, nil
+	c.Written += int64(n)
+	return n, err
 }
-
-// writeSlices is how often, within the time that a write may make no progress, it is looked whether it made some.
-const writeSlices = 4
 
 // Begin empties the write buffer and returns it for appending.
 func (c *Conn) Begin() []byte {

@@ -4,15 +4,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"os"
-	"sync/atomic"
 	"time"
-
-	"github.com/moongate/moongate/core"
 )
 
 // Secure is a TLS connection that a Conn, or HTTP/2, may lie on. A TLS connection is of no use any more once one of its writes has run
-// into a deadline; so deadlines of writes hold for the socket below it, where a write goes on while the peer takes anything at all.
+// into a deadline; so the limits of writes, which are tried again when a deadline has passed too early, hold for the socket below it.
 type Secure struct {
 	*tls.Conn
 	below *socket
@@ -33,31 +29,40 @@ func SecureClient(nc net.Conn, c *tls.Config) *Secure {
 // Below is the connection that TLS lies on.
 func (s *Secure) Below() net.Conn { return s.below.Conn }
 
-// SetWriteDeadline gives writes until t, and as long again for each that begins later or has moved on.
-func (s *Secure) SetWriteDeadline(t time.Time) error { return s.below.setLimit(t) }
+// layered finds the limits of writes below TLS; nil where nc is no Secure.
+func layered(nc net.Conn) *writing {
+	if s, ok := nc.(interface{ socket() *socket }); ok {
+		return &s.socket().writing
+	}
+	return nil
+}
 
-// SetDeadline bounds reads and writes.
+// layeredOn finds the connection below TLS; nil where nc is no Secure.
+func layeredOn(nc net.Conn) net.Conn {
+	if s, ok := nc.(interface{ socket() *socket }); ok {
+		return s.socket().Conn
+	}
+	return nil
+}
+
+func (s *Secure) socket() *socket { return s.below }
+
+// SetWriteDeadline ends all writing at t, for good.
+func (s *Secure) SetWriteDeadline(t time.Time) error { return s.below.finish(t) }
+
+// SetDeadline bounds reads, and ends all writing at t.
 func (s *Secure) SetDeadline(t time.Time) error {
 	return errors.Join(s.SetReadDeadline(t), s.SetWriteDeadline(t))
 }
 
-// socket is what lies below TLS.
+// socket is what lies below TLS, with the limits of writing that a Conn above TLS sets.
 type socket struct {
 	net.Conn
-	limit atomic.Int64 // core.Instant until which writes may stand still, 0 for ever
-	span  atomic.Int64 // what a write gets that begins later, or has moved on
+	writing
 }
 
-func (s *socket) setLimit(t time.Time) error {
-	if t.IsZero() {
-		s.limit.Store(0)
-		return s.Conn.SetWriteDeadline(t)
-	}
-	d := time.Until(t)
-	s.span.Store(int64(d))
-	s.limit.Store(int64(core.Now().Add(d)))
-	return s.Conn.SetWriteDeadline(t)
-}
+// Write writes all of p, as long as the peer takes some of it in time.
+func (s *socket) Write(p []byte) (int, error) { return s.write(s.Conn, p) }
 
 // farewell is how long the end of a connection may take to be said. Nobody waits for it.
 const farewell = 100 * time.Millisecond
@@ -67,29 +72,12 @@ func (s *socket) SetWriteDeadline(t time.Time) error {
 	if soon := time.Now().Add(farewell); t.After(soon) {
 		t = soon
 	}
-	return s.setLimit(t)
+	return s.finish(t)
 }
 
-// Write writes all of p, as long as the peer takes some of it in time.
-func (s *socket) Write(p []byte) (n int, err error) {
-	moved := core.Now()
-	for {
-		var m int
-		if m, err = s.Conn.Write(p[n:]); m > 0 {
-			moved = core.Now()
-		}
-		if n += m; err == nil || n == len(p) || !errors.Is(err, os.ErrDeadlineExceeded) {
-			return n, err
-		}
-		limit := core.Instant(s.limit.Load())
-		if limit == 0 {
-			_ = s.Conn.SetWriteDeadline(time.Time{})
-			continue
-		}
-		limit = max(limit, moved.Add(time.Duration(s.span.Load())))
-		if core.Now() >= limit {
-			return n, err
-		}
-		_ = s.Conn.SetWriteDeadline(limit.Wall())
+func (s *socket) finish(t time.Time) error {
+	if t.IsZero() {
+		return nil
 	}
+	return s.stop(s.Conn, time.Until(t))
 }

@@ -13,7 +13,7 @@ import (
 
 // Long bodies of known length that nobody looks at go from socket to socket inside the kernel, through a pipe (splice(2)). One MiB then
 // costs about half of what it costs through a buffer. The standard library does the same behind io.Copy, but loses what is in the pipe when a
-// deadline passes, and deadlines here may pass too early (see timer).
+// deadline passes, and deadlines here may pass too early (see reading).
 
 // spliceFrom is the length from which it is worth a pipe.
 const spliceFrom = 64 << 10
@@ -170,59 +170,52 @@ func (s *splicer) splice(head []byte, b *BodyReader, body *core.Body) (sent int6
 // receive moves bytes from the sender's socket into the empty pipe.
 func (s *splicer) receive() error {
 	c := s.from
-	if d := c.reads.idle; d > 0 {
-		c.reads.within(core.Now(), d, c.nc.SetReadDeadline)
-	}
-	for {
-		if c.reads.stopped.Load() {
-			return ErrTimeout
-		}
+	set := c.nc.SetReadDeadline
+	began, err := c.reads.begin(set)
+	for err == nil {
 		s.n, s.err = 0, nil
-		err := s.src.Read(s.pull)
-		if err == nil {
-			err = s.err
+		fault := s.src.Read(s.pull)
+		if fault == nil {
+			fault = s.err
 		}
 		switch {
 		case s.n > 0:
 			s.left -= s.n
 			s.held += s.n
 			c.Read += s.n
+			c.reads.took(began, int(s.n))
 			return nil
-		case err == nil:
+		case fault == nil:
 			return ErrCut
-		case !errors.Is(err, os.ErrDeadlineExceeded):
-			return cutError(err)
-		case !c.reads.again(c.nc.SetReadDeadline):
-			return ErrTimeout
+		case !errors.Is(fault, os.ErrDeadlineExceeded):
+			return cutError(fault)
 		}
+		err = c.reads.missed(began, set)
 	}
+	return err
 }
 
 // send moves bytes from the pipe into the receiver's socket.
-func (s *splicer) send() error {
+func (s *splicer) send() (err error) {
 	c := s.to
-	if d := c.writes.idle; d > 0 {
-		c.writes.within(core.Now(), d, c.nc.SetWriteDeadline)
-	}
-	for {
+	for w := c.writes.begin(c.nc); err == nil; {
 		s.n, s.err = 0, nil
-		err := s.dst.Write(s.push)
-		if err == nil {
-			err = s.err
+		fault := s.dst.Write(s.push)
+		if fault == nil {
+			fault = s.err
 		}
 		s.held -= s.n
 		c.Written += s.n
+		c.writes.patience.Moved(int(s.n))
 		switch {
 		case s.n > 0:
-			return nil
-		case err == nil:
+			return c.writes.end(&w)
+		case fault == nil:
 			return io.ErrShortWrite
-		case !errors.Is(err, os.ErrDeadlineExceeded):
-			return err
-		case !c.writes.again(c.nc.SetWriteDeadline):
-			return ErrTimeout
 		}
+		err = c.writes.missed(&w, c.nc, 0, fault)
 	}
+	return err
 }
 
 // fill and drain do one splice without waiting. They tell false when the socket is not ready.

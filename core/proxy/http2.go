@@ -335,6 +335,9 @@ func (r *round) receive() error {
 	} else {
 		l.attempt.Succeeded()
 	}
+	if !r.body.none && r.wrote.Load() == 0 {
+		l.client.Ease()
+	}
 	l.mapLocation()
 	ended := r.resp.ContentLength == 0 && w.Header.GetKind(core.KindContentLength) == nil // with its head; it may be trailers alone
 	if ended || x.Request.Method == "HEAD" || !core.BodyAllowed(w.Status) {

@@ -42,6 +42,9 @@ func (l *Leg) receive() error {
 	if l.x.Times.Sent == 0 {
 		l.x.Times.Sent = l.x.Times.FirstByte
 	}
+	if l.upload.active() {
+		l.client.Ease()
+	}
 	if w.Status >= 500 {
 		l.attempt.Failed()
 	} else {

@@ -15,14 +15,15 @@ import (
 // buffer here, and past a guard that ends it when the client only keeps it busy.
 type conn2 struct {
 	net.Conn
-	srv    *Server
-	by     *listening
-	secure *secured // nil without TLS
-	remote netip.AddrPort
-	local  netip.AddrPort
-	closed sync.Once
-	served atomic.Int64 // requests that came here
-	out    sender
+	srv          *Server
+	by           *listening
+	secure       *secured // nil without TLS
+	remote       netip.AddrPort
+	local        netip.AddrPort
+	closed       sync.Once
+	served       atomic.Int64 // requests that came here
+	clientWindow atomic.Int64 // bytes that the client lets be sent on a new stream
+	out          sender
 
 	in    []byte // of buf: read and not yet taken
 	buf   []byte
@@ -36,14 +37,22 @@ const readBuffer2 = 4 << 10
 
 func newConn2(nc net.Conn, by *listening, early []byte, s *Server) *conn2 {
 	secure, _ := nc.(*secured)
-	c := &conn2{Conn: nc, srv: s, by: by, secure: secure, head: s.settings.Load().HeadTimeout}
+	set := s.settings.Load()
+	c := &conn2{Conn: nc, srv: s, by: by, secure: secure, head: set.HeadTimeout}
+	c.clientWindow.Store(firstWindow)
 	c.remote, c.local = by.ends(nc)
 	c.buf = make([]byte, max(readBuffer2, len(early)))
 	c.in = c.buf[:copy(c.buf, early)]
 	c.guard.begin(core.Now())
-	c.out.begin(nc, s.settings.Load().BodyIdle)
+	c.out.begin(nc, &set.pace)
 	return c
 }
+
+// firstWindow is what may be sent on a new connection, and on its streams unless the client says otherwise (RFC 9113 section 6.9.2).
+const firstWindow = 1<<16 - 1
+
+// window is what may be sent on a new stream before the client has to open its window.
+func (c *conn2) window() int { return int(min(c.clientWindow.Load(), firstWindow)) }
 
 // Read implements net.Conn.
 func (c *conn2) Read(p []byte) (int, error) {
@@ -51,7 +60,11 @@ func (c *conn2) Read(p []byte) (int, error) {
 		if err := c.gather(c.guard.left); err != nil {
 			return 0, err
 		}
-		settleSettings(c.in[:min(c.guard.left, len(c.in))])
+		settings := c.in[:min(c.guard.left, len(c.in))]
+		settleSettings(settings)
+		if n, ok := initialWindow(settings); ok {
+			c.clientWindow.Store(int64(n))
+		}
 	}
 	if len(c.in) == 0 {
 		c.limitHead()

@@ -112,6 +112,7 @@ func (s *Server) drainHTTP2(ctx context.Context) <-chan struct{} {
 		for _, h := range legs {
 			all.Go(func() {
 				if h.end(ctx) != nil {
+					s.cutting.Store(true)
 					_ = h.http.Close()
 				}
 			})

@@ -14,6 +14,7 @@ import (
 	"net/textproto"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -722,4 +723,106 @@ func TestHTTP2MalformedRequestsAreAnsweredAndReset(t *testing.T) {
 	if got := r.outcome(1); got != "status 200" {
 		t.Error(got)
 	}
+}
+
+// open2 asks for the answer on stream 1 of a client whose streams begin with a window of 0.
+func (c *raw) open2() {
+	c.frame(4, 0, 0, []byte{0, 4, 0, 0, 0, 0})
+	c.frame(1, 5, 1, block(":method", "GET", ":scheme", "http", ":path", "/", ":authority", "gw.test"))
+}
+
+// update opens a window by n bytes.
+func (c *raw) update(id, n uint32) { c.frame(8, 0, id, binary.BigEndian.AppendUint32(nil, n)) }
+
+// received reads until stream 1 ends and counts the bytes of its body.
+func (c *raw) received() (n int, reset bool) {
+	for {
+		head := make([]byte, 9)
+		if _, err := io.ReadFull(c.r, head); err != nil {
+			return n, true
+		}
+		size := int(head[0])<<16 | int(head[1])<<8 | int(head[2])
+		if _, err := c.r.Discard(size); err != nil {
+			return n, true
+		}
+		switch {
+		case binary.BigEndian.Uint32(head[5:]) != 1:
+		case head[3] == 3:
+			return n, true
+		case head[3] == 0:
+			if n += size; head[4]&1 != 0 {
+				return n, false
+			}
+		}
+	}
+}
+
+func TestHTTP2AWindowThatIsOpenedInTimeIsNotSlow(t *testing.T) {
+	set := settings()
+	set.BodyIdle, set.MinRate, set.RateGrace = 30*time.Second, 500, time.Second
+	const size = 20_000
+	for name, body := range map[string]func(*core.Exchange){
+		"streamed": func(x *core.Exchange) { x.Response.Body.Attach(io.LimitReader(zeros{}, size), size) },
+		"whole":    func(x *core.Exchange) { x.Response.Body.Replace(make([]byte, size)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, handler(func(x *core.Exchange, c core.Client) {
+				x.Response.Status, x.Response.Source = 200, core.FromUpstream
+				body(x)
+				if err := c.Respond(); err != nil {
+					t.Error(err)
+				}
+			}), set, nil)
+			c := dial2(t, s.addr)
+			_ = c.SetDeadline(time.Now().Add(time.Minute))
+			c.open2()
+			go func() { // ten times as fast as is asked, and longer than anybody may stand still
+				tick := time.NewTicker(20 * time.Millisecond)
+				defer tick.Stop()
+				for range size / 100 {
+					<-tick.C
+					c.update(1, 100)
+				}
+			}()
+			if n, reset := c.received(); n != size || reset {
+				t.Errorf("%d bytes, reset %v", n, reset)
+			}
+		})
+	}
+}
+
+func TestHTTP2AWindowThatIsHardlyOpenedIsSlow(t *testing.T) {
+	set := settings()
+	set.BodyIdle, set.MinRate, set.RateGrace = 30*time.Second, 1<<20, 100*time.Millisecond
+	ended := make(chan error, 1)
+	s := open(t, handler(func(x *core.Exchange, c core.Client) {
+		x.Response.Status, x.Response.Source = 200, core.FromUpstream
+		x.Response.Body.Attach(io.LimitReader(zeros{}, 1<<20), 1<<20)
+		ended <- c.Respond()
+	}), set, nil)
+	c := dial2(t, s.addr)
+	c.open2()
+	over := make(chan struct{})
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+				c.update(1, 1)
+			}
+		}
+	})
+	if n, reset := c.received(); !reset {
+		t.Errorf("%d bytes, not reset", n)
+	}
+	if err := <-ended; !errors.As(err, new(*http1.SlowError)) {
+		t.Errorf("the handler got %v", err)
+	}
+	close(over)
+	writer.Wait()
 }

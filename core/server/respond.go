@@ -46,6 +46,9 @@ func (c *client) StopBody() {
 	c.conn.Interrupt()
 }
 
+// Ease asks no pace of the rest of the request's body any more.
+func (c *client) Ease() { c.conn.EaseReads() }
+
 // Respond writes the answer. The connection closes afterwards when its body could not be brought to its end, when the request's body
 // is unlikely to be read, or when the client asked for it.
 func (c *client) Respond() error {

@@ -34,6 +34,9 @@ func (c *stream) Inform(status int, header *core.Header) error {
 // StopBody ends a pending read of the request's body, which is then of no use any more.
 func (c *stream) StopBody() { _ = c.control.SetReadDeadline(time.Unix(1, 0)) }
 
+// Ease asks no pace of the rest of the request's body any more.
+func (c *stream) Ease() { c.stall.eased.Store(true) }
+
 // Respond writes the answer. A body that was cut resets the stream when the exchange has ended.
 func (c *stream) Respond() error {
 	w := &c.x.Response
@@ -111,11 +114,14 @@ func (c *stream) sendBody() error {
 			whole, ok = b, true
 		}
 	}
-	if ok {
-		_ = c.control.SetWriteDeadline(time.Now().Add(c.stall.span)) // the last of it is written after the handler
+	if ok && len(whole) <= c.conn.window() {
+		c.limitRest() // the last of it is written after the handler
 		return c.write(whole)
 	}
-	defer func() { _ = c.control.SetWriteDeadline(time.Now().Add(c.stall.span)) }()
+	defer c.limitRest()
+	if ok {
+		return c.writePieces(whole)
+	}
 	buf := http1.TakeStream()
 	defer http1.GiveStream(buf)
 	for {
@@ -126,7 +132,7 @@ func (c *stream) sendBody() error {
 		}
 		n, err := body.Read(buf)
 		if n > 0 {
-			if err := c.write(buf[:n]); err != nil {
+			if err := c.writePieces(buf[:n]); err != nil {
 				return err
 			}
 		}
@@ -134,23 +140,89 @@ func (c *stream) sendBody() error {
 			return nil
 		}
 		if err != nil {
-			_ = c.flush() // the client learns what there was
+			_ = c.flush()                               // the client learns what there was
+			if slow := c.conn.out.slow(); slow != nil { // whose connection it was ends the upstream's part, too
+				return slow
+			}
 			return &http1.ReadError{Err: err}
 		}
 	}
 }
 
+// limitRest bounds what the standard library writes of the stream after the handler.
+func (c *stream) limitRest() {
+	_ = c.control.SetWriteDeadline(time.Now().Add(c.stall.pace.Idle))
+}
+
+// unflushed is the size from which the standard library sends a piece at once.
+const unflushed = 4 << 10
+
+// writePieces writes b. Once more has been written than a client's window takes at first, what a write can move depends on how much the client
+// opens it, and nobody tells how far a write has come; so the pieces are small then, and grow as long as the client takes them soon.
+func (c *stream) writePieces(b []byte) error {
+	for len(b) > 0 {
+		if left := int64(c.conn.window()) - c.x.Response.BodySent; left >= int64(len(b)) {
+			return c.write(b)
+		} else if left > 0 {
+			if err := c.write(b[:left]); err != nil {
+				return err
+			}
+			b = b[left:]
+			continue
+		}
+		if c.piece == 0 {
+			c.piece = c.leastPiece()
+		}
+		n := min(c.piece, len(b))
+		began := core.Now()
+		err := c.write(b[:n])
+		if err == nil && n == c.piece && n < unflushed {
+			err = c.flush()
+		}
+		if err != nil {
+			return err
+		}
+		if core.Now().Sub(began) > c.stall.slice() {
+			c.piece = c.leastPiece()
+		} else {
+			c.piece = min(2*c.piece, mostPiece)
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+// mostPiece is the size of the pieces of a body whose client keeps up.
+const mostPiece = 64 << 10
+
+// leastPiece is what a client that holds its pace takes in half of the time that it may be late by.
+func (c *stream) leastPiece() int {
+	p := c.stall.pace
+	if p.Rate == 0 {
+		return mostPiece
+	}
+	return int(min(max(float64(p.Rate)*p.Grace.Seconds()/2, 64), mostPiece))
+}
+
 func (c *stream) write(b []byte) error {
-	c.watch(&c.stall.writing)
+	o := &c.stall.writing
+	began := c.watch(o)
 	n, err := c.w.Write(b)
-	c.stall.writing.Store(0)
+	o.done(began, n)
 	c.x.Response.BodySent += int64(n)
-	return err
+	if err != nil {
+		return c.why(o, err)
+	}
+	return nil
 }
 
 func (c *stream) flush() error {
-	c.watch(&c.stall.writing)
+	o := &c.stall.writing
+	began := c.watch(o)
 	err := c.control.Flush()
-	c.stall.writing.Store(0)
-	return err
+	o.done(began, 0)
+	if err != nil {
+		return c.why(o, err)
+	}
+	return nil
 }

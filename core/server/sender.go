@@ -3,19 +3,17 @@ package server
 import (
 	"errors"
 	"net"
-	"os"
 	"runtime"
 	"sync"
 	"time"
 
-	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/http1"
 )
 
 // sender writes what a connection's streams have to say in as few system calls as it can. The standard library flushes after each frame
 // that is followed by none at that moment, which makes two writes of every answer; here they lie in memory until nobody else wants to run.
 type sender struct {
-	nc   net.Conn
-	span time.Duration // for a write that does not move on
+	conn *http1.Conn // which asks a pace of the client
 
 	mu     sync.Mutex
 	room   sync.Cond // signalled when waiting has been taken
@@ -23,8 +21,8 @@ type sender struct {
 	spare  []byte
 	busy   bool // somebody is writing, or is about to
 	closed bool // nothing is added any more; whoever is busy closes the connection
+	writes uint64
 	err    error
-	until  core.Instant // deadline of writes, as the connection knows it; the writer's own
 }
 
 const (
@@ -33,8 +31,9 @@ const (
 	farewell2  = 250 * time.Millisecond
 )
 
-func (s *sender) begin(nc net.Conn, span time.Duration) {
-	s.nc, s.span, s.room.L = nc, span, &s.mu
+func (s *sender) begin(nc net.Conn, p *http1.Pace) {
+	s.conn, s.room.L = http1.NewConn(nc), &s.mu
+	s.conn.Pace(p)
 }
 
 // Write takes all of p, or gives the error of an earlier write.
@@ -66,8 +65,9 @@ func (s *sender) Write(p []byte) (int, error) {
 // direct writes p as it is. It is called with s.mu held.
 func (s *sender) direct(p []byte) (int, error) {
 	s.busy = true
+	s.writes++
 	s.mu.Unlock()
-	err := s.write(p)
+	_, err := s.conn.Write(p)
 	s.mu.Lock()
 	s.err = err
 	if len(s.data) > 0 && err == nil {
@@ -89,9 +89,10 @@ func (s *sender) flush() {
 	for len(s.data) > 0 && s.err == nil {
 		data := s.data
 		s.data, s.spare = s.spare, nil
+		s.writes++
 		s.room.Broadcast()
 		s.mu.Unlock()
-		err := s.write(data)
+		_, err := s.conn.Write(data)
 		s.mu.Lock()
 		s.err = err
 		if s.spare == nil {
@@ -111,7 +112,7 @@ func (s *sender) rest() {
 	s.data, s.spare = nil, nil
 	s.room.Broadcast()
 	if s.closed || s.err != nil {
-		_ = s.nc.Close()
+		s.conn.Cut()
 	}
 }
 
@@ -128,21 +129,25 @@ func giveWaiting(b []byte) {
 	}
 }
 
-// write writes all of p as long as the peer takes some of it within span.
-func (s *sender) write(p []byte) error {
-	for {
-		if now := core.Now(); s.until.Sub(now) < s.span/2 {
-			s.until = now.Add(s.span)
-			_ = s.nc.SetWriteDeadline(s.until.Wall())
-		}
-		n, err := s.nc.Write(p)
-		if p = p[n:]; err == nil || len(p) == 0 {
-			return nil
-		}
-		if !errors.Is(err, os.ErrDeadlineExceeded) || n == 0 {
-			return err
-		}
+// stands tells whether the write is still under way that was when it was asked with the same number before.
+func (s *sender) stands(number *uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := *number
+	if *number = s.writes; !s.busy {
+		*number = 0
 	}
+	return s.busy && (before == 0 || before == s.writes)
+}
+
+// slow is the error of a client that was too slow for its connection, nil unless that is why it has ended.
+func (s *sender) slow() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed && errors.Is(s.err, http1.ErrTimeout) {
+		return s.err
+	}
+	return nil
 }
 
 // close writes what waits, within a moment, and closes the connection.
@@ -155,8 +160,8 @@ func (s *sender) close() {
 	s.closed = true
 	s.room.Broadcast()
 	if !s.busy {
-		_ = s.nc.Close()
+		s.conn.Cut()
 		return
 	}
-	_ = s.nc.SetWriteDeadline(time.Now().Add(farewell2))
+	_ = s.conn.WritesEnd(farewell2)
 }

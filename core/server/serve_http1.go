@@ -120,7 +120,7 @@ func (c *client) serveOne() {
 // errGone stands for a connection that ended without a request.
 var errGone = &core.Error{}
 
-func (c *client) readHead(set *Settings) *core.Error {
+func (c *client) readHead(set *limits) *core.Error {
 	x := c.x
 	c.conn.ReadWithin(core.Now(), set.HeadTimeout)
 	head, err := c.conn.ReadRequestHead(set.Head)
@@ -153,8 +153,7 @@ func (c *client) readHead(set *Settings) *core.Error {
 		c.body.OnRead = c.onRead
 	}
 	x.Request.Body.Attach(c.body.Source(), f.Length)
-	c.conn.ReadIdle(set.BodyIdle, 0)
-	c.conn.WriteIdle(set.BodyIdle)
+	c.conn.Pace(&set.pace)
 	return nil
 }
 
@@ -186,17 +185,19 @@ func (c *client) end() {
 }
 
 // left is called by the watcher: the client has closed its end.
-func (c *client) left() {
+func (c *client) left() { c.leave(nil) }
+
+func (c *client) leave(why error) {
 	c.mu.Lock()
 	if c.live && !c.switched {
-		c.x.Lifeline.Break()
+		c.x.Lifeline.BreakFor(why)
 	}
 	c.mu.Unlock()
 }
 
 // cut ends the connection and what an upstream does for it.
 func (c *client) cut() {
-	c.left()
+	c.leave(core.ErrDrained)
 	c.conn.Cut()
 }
 

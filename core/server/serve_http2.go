@@ -24,6 +24,7 @@ type stream struct {
 	body    body2
 	broken  bool // the answer could not be brought to its end
 	stall   stall
+	piece   int // of a body whose client opens its window little by little
 	lines   lines
 
 	mu   sync.Mutex // guards live against the end of the request's context
@@ -37,7 +38,7 @@ func (h *http2Leg) serve(w http.ResponseWriter, r *http.Request) {
 	c := streams.Get().(*stream)
 	set := h.srv.settings.Load()
 	c.srv, c.w, c.control = h.srv, w, http.NewResponseController(w)
-	c.stall.span = set.BodyIdle
+	c.stall.begin(&set.pace)
 	c.conn, _ = r.Context().Value(connKey{}).(*conn2)
 	c.conn.served.Add(1)
 	c.x = exchanges.Get().(*core.Exchange)
@@ -66,9 +67,13 @@ func (c *stream) begin() {
 
 // left is called when the client has reset the stream or is gone.
 func (c *stream) left() {
+	var why error
+	if c.srv.cutting.Load() {
+		why = core.ErrDrained
+	}
 	c.mu.Lock()
 	if c.live {
-		c.x.Lifeline.Break()
+		c.x.Lifeline.BreakFor(why)
 	}
 	c.mu.Unlock()
 }
@@ -91,7 +96,7 @@ func (c *stream) release(stop func() bool) {
 }
 
 // readHead fills the request from what the standard library made of it (RFC 9113 section 8.3).
-func (c *stream) readHead(r *http.Request, set *Settings) *core.Error {
+func (c *stream) readHead(r *http.Request, set *limits) *core.Error {
 	q := &c.x.Request
 	c.x.Times.Start = core.Now()
 	q.LocalAddr = c.conn.local
@@ -129,7 +134,7 @@ var (
 	errShortBody = &core.Error{Status: 400, Public: "request body of another length than announced"}
 )
 
-func (c *stream) readTarget(uri string, set *Settings) *core.Error {
+func (c *stream) readTarget(uri string, set *limits) *core.Error {
 	q := &c.x.Request
 	target := core.Bytes(uri)
 	switch {
@@ -162,7 +167,7 @@ func (c *stream) readTarget(uri string, set *Settings) *core.Error {
 // maxFields2 bounds the lines of one head, as the other protocol does.
 const maxFields2 = 500
 
-func (c *stream) readFields(r *http.Request, set *Settings) *core.Error {
+func (c *stream) readFields(r *http.Request, set *limits) *core.Error {
 	q := &c.x.Request
 	size, lines, trailers := len(r.RequestURI)+len(r.Host)+len(r.Method), 0, false
 	for name, values := range r.Header {
@@ -216,6 +221,9 @@ func (c *stream) attachBody(r *http.Request) *core.Error {
 		q.Body.Attach(nil, 0)
 	default:
 		q.Body.Attach(&c.body, r.ContentLength)
+		if q.IsGRPC() { // who speaks when he has something to say
+			c.Ease()
+		}
 	}
 	return nil
 }
@@ -237,15 +245,16 @@ type body2 struct {
 
 // Read implements io.Reader: it returns io.EOF only after the last byte, with the trailers at hand.
 func (b *body2) Read(p []byte) (int, error) {
-	b.c.watch(&b.c.stall.reading)
+	o := &b.c.stall.reading
+	began := b.c.watch(o)
 	n, err := b.src.Body.Read(p)
-	b.c.stall.reading.Store(0)
+	o.done(began, n)
 	switch {
 	case err == nil:
 	case err == io.EOF:
 		b.trailers()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = http1.ErrTimeout
+		err = b.c.why(o, http1.ErrTimeout)
 	case strings.Contains(err.Error(), "declared"): // a Content-Length that the frames do not hold to
 		err = errShortBody
 	}

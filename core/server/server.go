@@ -32,14 +32,27 @@ type Settings struct {
 	HeadTimeout time.Duration // from a request's first byte to the end of its head
 	IdleTimeout time.Duration // between two requests
 	BodyIdle    time.Duration // between two reads of a body, and for each write of an answer
+	MinRate     int64         // bytes a second of a body and of the reading of an answer, see http1.Pace; 0: none is asked
+	RateGrace   time.Duration // what a client may be behind with those
+}
+
+// limits are settings, and the pace that they come to.
+type limits struct {
+	Settings
+	pace http1.Pace
+}
+
+func (set *Settings) limits() *limits {
+	return &limits{*set, http1.Pace{Idle: set.BodyIdle, Rate: set.MinRate, Grace: set.RateGrace}}
 }
 
 // Server serves clients. Make one with New.
 type Server struct {
 	handler      Handler
 	log          *slog.Logger
-	settings     atomic.Pointer[Settings]
+	settings     atomic.Pointer[limits]
 	draining     atomic.Bool
+	cutting      atomic.Bool // the time to drain is over
 	inFlight     atomic.Int64
 	rested       atomic.Int64
 	connections2 atomic.Int64 // of HTTP/2
@@ -62,7 +75,7 @@ type Server struct {
 // New makes a server that feeds h.
 func New(h Handler, set Settings, log *slog.Logger) *Server {
 	s := &Server{handler: h, log: log, listeners: map[net.Listener]struct{}{}}
-	s.settings.Store(&set)
+	s.settings.Store(set.limits())
 	s.welcoming, s.dismiss = context.WithCancel(context.Background())
 	s.http2 = newHTTP2(s, set)
 	s.watcher = newWatcher(s)
@@ -71,7 +84,7 @@ func New(h Handler, set Settings, log *slog.Logger) *Server {
 
 // Apply changes the limits for requests that begin from now on.
 func (s *Server) Apply(set Settings) {
-	if old := s.settings.Swap(&set); *old != set {
+	if old := s.settings.Swap(set.limits()); old.Settings != set {
 		s.renewHTTP2(set)
 	}
 }
@@ -159,6 +172,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		case <-ended:
 			return nil
 		case <-ctx.Done():
+			s.cutting.Store(true)
 			s.dismiss()
 			s.each((*client).cut)
 			<-ended

@@ -34,6 +34,16 @@ func settleSettings(payload []byte) {
 	}
 }
 
+// initialWindow finds the size that new streams are to have, by the last entry of a SETTINGS frame that says one.
+func initialWindow(payload []byte) (size uint32, ok bool) {
+	for ; len(payload) >= 6; payload = payload[6:] {
+		if binary.BigEndian.Uint16(payload) == settingInitialWindow {
+			size, ok = binary.BigEndian.Uint32(payload[2:]), true
+		}
+	}
+	return size, ok
+}
+
 func settingValid(id uint16, v uint32) bool {
 	switch id {
 	case settingEnablePush:

@@ -3,6 +3,7 @@ package server_test
 import (
 	"bufio"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/http1"
 	"github.com/moongate/moongate/core/server"
 )
 
@@ -219,6 +221,38 @@ func TestAClientThatLeavesIsNoticedBelowTLS(t *testing.T) {
 	nc.Close()
 	if !<-gone {
 		t.Error("nobody noticed")
+	}
+}
+
+// TestAReaderThatStandsStillIsLetGoOverTLS: TLS cannot go on after a write that has failed, so nobody may try one again.
+func TestAReaderThatStandsStillIsLetGoOverTLS(t *testing.T) {
+	ca := newAuthority(t)
+	for name, change := range map[string]func(*server.Settings){
+		"idle": func(set *server.Settings) { set.BodyIdle = 200 * time.Millisecond },
+		"slow": func(set *server.Settings) { set.MinRate, set.RateGrace = 1<<20, 100*time.Millisecond },
+	} {
+		set := settings()
+		change(&set)
+		ended := make(chan error, 1)
+		s := open(t, handler(func(x *core.Exchange, c core.Client) {
+			x.Response.Status, x.Response.Source = 200, core.FromUpstream
+			x.Response.Body.Attach(io.LimitReader(zeros{}, 1<<40), 1<<40)
+			ended <- c.Respond()
+		}), set, server.NewTLS(server.TLSOptions{Certificates: []*server.Certificate{ca.certificate(t, "a.test")}}))
+		nc, err := tls.Dial("tcp", s.addr, &tls.Config{ServerName: "a.test", RootCAs: ca.pool()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(nc, "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n")
+		select {
+		case err := <-ended:
+			if !errors.Is(err, http1.ErrTimeout) || errors.As(err, new(*http1.SlowError)) != (name == "slow") {
+				t.Errorf("%s: %v", name, err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Errorf("%s: still writing", name)
+		}
+		nc.Close()
 	}
 }
 

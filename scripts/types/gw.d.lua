@@ -114,7 +114,7 @@ function res:set_body(body) end
 ---@field route string? Name of the route; nil when none matched.
 ---@field upstream string? Name of the upstream that was asked; nil when none was.
 ---@field endpoint string? URL of the endpoint that was asked; nil when none was.
----@field status integer Status of the answer; 499 when the client had left.
+---@field status integer Status of the answer; 499 when the client had left, 408 when it was too slow.
 ---@field source "upstream"|"filter"|"gateway"|"" Who made the answer.
 ---@field duration_ms number Milliseconds from the request's head to the answer's last byte.
 ---@field upstream_ms number? Milliseconds from the end of the request filters to the upstream's first byte; nil without an answer of it.
