@@ -15,8 +15,9 @@ type Config struct {
 	Upstreams []Upstream // as written; those of routes that name a URL behind them
 	Redises   []Redis    `key:"redis"` // as written
 	Limiters  []Limiter  // as written
-	Filters   []Filter   // by name; every live script has one
-	Routes    []Route    // as written
+	Shared    []SharedStore
+	Filters   []Filter // by name; every live script has one
+	Routes    []Route  // as written
 
 	// Warnings are what loads but is probably not meant.
 	Warnings Errors
@@ -81,6 +82,7 @@ var configSection = section[Config]{
 	}},
 	{key: "redis", bind: (*binder).bindRedis, keys: func() []string { return below("NAME", redisSection.all()) }},
 	{key: "limiter", bind: (*binder).bindLimiters, keys: func() []string { return below("NAME", limiterSection.all()) }},
+	{key: "shared", bind: (*binder).bindShared, keys: func() []string { return below("NAME", sharedSection.all()) }},
 	{key: "filter", bind: (*binder).bindFilters, keys: func() []string { return below("NAME", filterSection.all()) }},
 	{key: "route", bind: (*binder).bindRoutes, keys: routeSection.all},
 }

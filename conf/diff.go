@@ -96,6 +96,9 @@ func partsOf(c *Config) map[string]part {
 	for _, l := range c.Limiters {
 		parts["limiter."+l.Name] = partOf(l)
 	}
+	for _, s := range c.Shared {
+		parts["shared."+s.Name] = partOf(s)
+	}
 	for _, f := range c.Filters {
 		if f.Written {
 			parts["filter."+f.Name] = partOf(f)

@@ -93,7 +93,7 @@ func TestReferenceNamesEveryKey(t *testing.T) {
 }
 
 // named are the tables whose keys the user names.
-var named = regexp.MustCompile(`^(filter|limiter|redis|metrics\.labels|route\.(header|query|cookie|body|filter))$`)
+var named = regexp.MustCompile(`^(filter|limiter|redis|shared|metrics\.labels|route\.(header|query|cookie|body|filter))$`)
 
 func walk(written map[string]bool, path string, value any) {
 	if path != "" {

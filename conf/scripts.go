@@ -24,7 +24,9 @@ type Scripts struct {
 	MaxWaiting  int           // VMs that may wait in gw.http and gw.redis
 	MaxString   int64         `unit:"bytes"` // bytes
 	RetireAfter int           // uses of one VM
-	Env         []string      // variables that gw.env may read
+	// CacheCapacity is how many bytes gw.cache may keep for one filter.
+	CacheCapacity int64    `unit:"bytes"`
+	Env           []string // variables that gw.env may read
 
 	// EnvValues holds those of them that were set when the configuration was read.
 	EnvValues map[string]Secret `key:"env_values"`
@@ -65,6 +67,8 @@ func defaultScripts() Scripts {
 		MaxWaiting:  1024,
 		MaxString:   1 << 20,
 		RetireAfter: 100_000,
+
+		CacheCapacity: 16 << 20,
 	}
 }
 
@@ -76,6 +80,7 @@ var scriptsSection = section[Scripts]{
 	integer("max_waiting", func(s *Scripts) *int { return &s.MaxWaiting }, 0, 1<<20),
 	size("max_string", func(s *Scripts) *int64 { return &s.MaxString }, 1<<10, 64<<20),
 	integer("retire_after", func(s *Scripts) *int { return &s.RetireAfter }, 1, 1<<31-1),
+	size("cache_capacity", func(s *Scripts) *int64 { return &s.CacheCapacity }, 1<<20, 16<<30),
 	list("env", func(s *Scripts) *[]string { return &s.Env }, variableName),
 }
 

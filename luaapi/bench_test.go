@@ -74,3 +74,35 @@ func BenchmarkAccessLogFilter(b *testing.B) {
 		w.Lines = w.Lines[:0]
 	}
 }
+
+func BenchmarkSharedGet(b *testing.B) {
+	benchmarkRequest(b, "", onRequest(`local v = gw.shared.get("s", "key")`), luatest.Request{})
+}
+
+func BenchmarkSharedIncr(b *testing.B) {
+	benchmarkRequest(b, "", onRequest(`gw.shared.incr("s", "key", 1, 60)`), luatest.Request{})
+}
+
+func BenchmarkSharedPushAndPop(b *testing.B) {
+	benchmarkRequest(b, "", onRequest(`gw.shared.rpush("s", "list", true) gw.shared.lpop("s", "list")`), luatest.Request{})
+}
+
+func BenchmarkCacheHit(b *testing.B) {
+	benchmarkRequest(b, "", map[string]string{"filter": "local function load() return { name = \"tom\" } end\n" +
+		filter("on_request", "req", `local v = gw.cache.get_or("key", 3600, load)`)}, luatest.Request{})
+}
+
+func BenchmarkCacheMiss(b *testing.B) {
+	benchmarkRequest(b, "", map[string]string{"filter": "local function load() return \"tom\", nil, 0 end\n" +
+		filter("on_request", "req", `local v = gw.cache.get_or("key", 3600, load)`)}, luatest.Request{})
+}
+
+func BenchmarkTimerRun(b *testing.B) {
+	w := bench(b, "", map[string]string{"filter": `gw.time.every(60, function() end) return { stage = "log" }`})
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := w.Pipeline.Tick(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

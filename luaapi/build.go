@@ -2,6 +2,7 @@ package luaapi
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"log/slog"
 	"time"
@@ -25,6 +26,7 @@ type Options struct {
 	Redis    *redis.Registry
 	Shared   *Shared
 	Pools    *PoolCounters        // nil: the pools count from 0
+	Timers   *Timers              // nil: the scripts' timers do not run
 	Metrics  *metrics.Plan        // of the same generation; nil: nobody counts
 	Log      *slog.Logger         // nil: slog.Default
 	Folder   string               // where gw.file.read finds its files; "": the configuration's scripts folder
@@ -73,15 +75,19 @@ func newBuilder(o Options) (_ *builder, err error) {
 		o.Pools = new(PoolCounters)
 	}
 	if o.Shared == nil {
-		o.Shared = NewShared()
+		o.Shared = NewShared(nil)
+	}
+	if o.Timers == nil {
+		o.Timers = NewTimers(o.Log)
 	}
 	if o.Metrics == nil {
 		if o.Metrics, err = uncounted(); err != nil {
 			return nil, err
 		}
 	}
-	b := &builder{o: o, scripts: map[string]*script{}, paths: map[string]string{}}
-	b.world = &world{services: o.Services, log: o.Log, shared: o.Shared, limits: o.Limits.Plan(), redis: o.Redis.Plan(o.Log), identity: &identity{}, kinds: newSurfaces(), metrics: o.Metrics,
+	b := &builder{o: o, scripts: map[string]*script{}, paths: map[string]string{}, libs: libsDigest(o.Config.Scripts.Lib), timed: map[*script]bool{}}
+	b.world = &world{services: o.Services, log: o.Log, shared: o.Shared, timers: o.Timers, limits: o.Limits.Plan(), redis: o.Redis.Plan(o.Log),
+		identity: &identity{}, kinds: newSurfaces(), metrics: o.Metrics,
 		env: o.Config.Scripts.EnvValues, names: o.Config.Scripts.Env, files: files{dir: cmp.Or(o.Folder, o.Config.Scripts.Dir)}}
 	b.compile()
 	if err = b.makeBase(); err != nil {
@@ -112,7 +118,10 @@ type builder struct {
 	paths    map[string]string  // file's name in errors to its path
 	filters  []*filter
 	stages   []*stage
-	seen     *lint.World // what scripts see, once asked for
+	seen     *lint.World       // what scripts see, once asked for
+	libs     [sha256.Size]byte // digest of all libraries
+	timers   []*timer
+	timed    map[*script]bool // whose file's timers are among them
 }
 
 // raised notes an error of a script at its own line, or at pos when it has none.
@@ -156,3 +165,6 @@ func (b *builder) poolOptions(stage string) vm.PoolOptions {
 	}
 	return o
 }
+
+// timerPool are the bounds of the VMs for a stage's timers: as many as run at once, and a wait that none of them needs as a rule.
+var timerPool = vm.PoolOptions{Max: 16, Wait: time.Minute, MaxWaiting: 256}

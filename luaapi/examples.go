@@ -61,8 +61,37 @@ assert(gw.shared.set("tokens", "abc", nil))`,
 assert(gw.shared.add("nonces", "n-1", true, 300) == false) -- seen before`,
 	"gw.shared.incr": `assert(gw.shared.incr("visits", req.path) == 1)
 assert(gw.shared.incr("visits", req.path, 2) == 3)`,
+	"gw.shared.cas": `local swapped, current = gw.shared.cas("leases", "nightly", nil, req.client_ip, 60)
+assert(swapped and current == req.client_ip) -- nobody had it
+assert(not gw.shared.cas("leases", "nightly", nil, "another"))`,
+	"gw.shared.ttl": `gw.shared.set("tokens", "t1", "tom", 60)
+assert(gw.shared.ttl("tokens", "t1") <= 60 and gw.shared.ttl("tokens", "t2") == nil)`,
+	"gw.shared.expire": `gw.shared.rpush("recent", req.client_ip, req.path)
+assert(gw.shared.expire("recent", req.client_ip, 3600))`,
+	"gw.shared.lpush": `gw.shared.lpush("stack", "s", 1)
+assert(gw.shared.lpush("stack", "s", 2) == 2 and gw.shared.lpop("stack", "s") == 2)`,
+	"gw.shared.rpush": `if gw.shared.rpush("last paths", req.client_ip, req.path) > 10 then
+  gw.shared.lpop("last paths", req.client_ip)
+end`,
+	"gw.shared.lpop": `gw.shared.rpush("jobs", "mail", "a")
+gw.shared.rpush("jobs", "mail", "b")
+assert(gw.shared.lpop("jobs", "mail") == "a" and gw.shared.lpop("jobs", "none") == nil)`,
+	"gw.shared.rpop": `gw.shared.rpush("free servers", "eu", "s1")
+assert(gw.shared.rpop("free servers", "eu") == "s1")`,
+	"gw.shared.llen": `gw.shared.rpush("queue", "q", true)
+assert(gw.shared.llen("queue", "q") == 1 and gw.shared.llen("queue", "none") == 0)`,
 	"gw.shared.delete": `gw.shared.set("tokens", "xyz", 1)
 assert(gw.shared.delete("tokens", "xyz") and not gw.shared.delete("tokens", "xyz"))`,
+
+	"gw.cache.get_or": `local key, err = gw.cache.get_or("key:" .. req.host, 300, function()
+  return "secret of " .. req.host -- asked of a key service, say
+end, { stale = 3600 })
+assert(key == "secret of example.com" and err == nil)`,
+	"gw.cache.get": `assert(gw.cache.get("nobody") == nil)`,
+	"gw.cache.set": `gw.cache.set("allowed", { "192.0.2.0/24" }, 60)
+assert(gw.ip.match(gw.cache.get("allowed"), "192.0.2.7"))`,
+	"gw.cache.delete": `gw.cache.set("session", "s1", 60)
+assert(gw.cache.delete("session") and gw.cache.get("session") == nil)`,
 
 	"gw.crypto.sha256": `assert(gw.crypto.hex_encode(gw.crypto.sha256("")):sub(1, 8) == "e3b0c442")`,
 	"gw.crypto.sha512": `assert(#gw.crypto.sha512("x") == 64)`,
@@ -104,8 +133,11 @@ assert(gw.time.monotonic() >= before)`,
 assert(gw.time.format(0, "http") == "Thu, 01 Jan 1970 00:00:00 GMT")
 assert(gw.time.format(0, "2006-01-02") == "1970-01-01")`,
 	"gw.time.parse": `assert(gw.time.parse("1970-01-01T00:01:00.5Z") == 60.5)`,
-	"gw.uuid.v4":    `req.headers["X-Audit-Id"] = gw.uuid.v4()`,
-	"gw.uuid.v7":    `assert(gw.uuid.v7():sub(15, 15) == "7")`,
+	"gw.time.every": `gw.time.every(60, function()
+  gw.shared.incr("ticks", "n")
+end)`,
+	"gw.uuid.v4": `req.headers["X-Audit-Id"] = gw.uuid.v4()`,
+	"gw.uuid.v7": `assert(gw.uuid.v7():sub(15, 15) == "7")`,
 
 	"gw.metric.counter": `local refused = gw.metric.counter("refusals", { "reason" }, "Requests that this filter refused.")
 refused:inc("no key")`,

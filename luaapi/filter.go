@@ -54,6 +54,20 @@ type filter struct {
 
 	breaker breaker
 	metrics *metrics.Filter
+	caches  map[*settings]*cacheHandle // complete once the pipeline is built
+}
+
+// handle is the filter's cache under some settings.
+func (f *filter) handle(set *settings) *cacheHandle {
+	h := f.caches[set]
+	if h == nil {
+		if f.caches == nil {
+			f.caches = map[*settings]*cacheHandle{}
+		}
+		h = &cacheHandle{filter: f.name, origin: set.origin}
+		f.caches[set] = h
+	}
+	return h
 }
 
 // turn is a filter on a route: what its functions run with.
@@ -62,10 +76,15 @@ type turn struct {
 	settings *settings
 	limiter  *limit.TokenBucket // of ROUTE/FILTER or as its settings name it; nil: none
 	key      limitBy            // by what it counts unless the script says
+	cache    *cacheHandle
 }
 
 // loaded is a script in a VM.
-type loaded struct{ fn [functions]*lua.LFunction }
+type loaded struct {
+	ready  bool
+	fn     [functions]*lua.LFunction
+	timers []timerDeclaration // of the file itself
+}
 
 // breaker stops asking a filter that does nothing but fail: after so many failures in a row over so much time it rests for a while, and
 // is then tried with one request at a time until one succeeds. A filter that serves any request in between is left alone, however many it

@@ -16,12 +16,14 @@ const (
 	phaseLog
 	phaseRequestChunk
 	phaseResponseChunk
+	phaseTimer
 
 	phaseWhole    = phaseRequest | phaseResponse | phaseLog // functions that get a handle on req or res
 	phaseExchange = phaseWhole | phaseRequestChunk | phaseResponseChunk
+	phaseRun      = phaseExchange | phaseTimer // everything but loading, which is also done to try
 )
 
-var phaseNames = []string{"the file itself", "init", "on_request", "on_response", "on_log", "on_request_chunk", "on_response_chunk"}
+var phaseNames = []string{"the file itself", "init", "on_request", "on_response", "on_log", "on_request_chunk", "on_response_chunk", "a timer"}
 
 // frame is one taking of a VM for one exchange and phase. It holds the handles that scripts get, in one allocation, and is never
 // used again: a handle that a script keeps finds its frame empty.

@@ -45,6 +45,9 @@ func logFunc(name string, level slog.Level, doc string) vm.Func {
 
 // frameAttrs say where a line comes from.
 func frameAttrs(v *vm.VM) []slog.Attr {
+	if run, ok := v.Slot.(*timerRun); ok {
+		return run.attrs()
+	}
 	f, _ := v.Slot.(*frame)
 	if f == nil || f.x == nil {
 		return nil

@@ -16,17 +16,23 @@ type machine struct {
 	surfaces surfaces
 	cache    caches
 	loading  string // the filter for which a script is loaded
+
+	initTimers [][]timerDeclaration // by the settings' index: of init
+	declared   *[]timerDeclaration  // where gw.time.every puts them now; nil: nowhere
 }
 
 func newMachine(s *stage) *machine {
-	return &machine{stage: s, filters: make([]loaded, len(s.scripts)), confs: make([]*lua.LTable, len(s.settings))}
+	return &machine{stage: s, filters: make([]loaded, len(s.scripts)), confs: make([]*lua.LTable, len(s.settings)),
+		initTimers: make([][]timerDeclaration, len(s.settings))}
 }
 
 // prepare loads a script, once, and runs its init for settings, once for each.
 func (m *machine) prepare(v *vm.VM, f *filter, set *settings) (*lua.LTable, error) {
 	m.loading = f.name
+	defer func() { m.declared = nil }()
 	l := &m.filters[f.index]
-	if *l == (loaded{}) {
+	if !l.ready {
+		l.timers, m.declared = nil, &l.timers
 		table, err := v.Load(f.script.code)
 		if err != nil {
 			return nil, err
@@ -34,10 +40,12 @@ func (m *machine) prepare(v *vm.VM, f *filter, set *settings) (*lua.LTable, erro
 		if l.fn, err = functionsOf(f.script, table); err != nil {
 			return nil, err
 		}
+		l.ready = true
 	}
 	conf := set.conf
 	if init := l.fn[onInit]; init != nil {
-		v.Phase = phaseInit
+		m.initTimers[set.index] = nil
+		v.Phase, m.declared = phaseInit, &m.initTimers[set.index]
 		state, err := v.Call(init, set.conf)
 		if err != nil {
 			return nil, err

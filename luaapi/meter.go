@@ -5,11 +5,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/moongate/moongate/luaapi/store"
 	"github.com/moongate/moongate/luaapi/vm"
 	"github.com/moongate/moongate/metrics"
 )
 
-// Collect tells a scrape of the VM pools.
+// Collect tells a scrape of the VM pools and of what scripts keep, and of their timers.
 func (p *Pipeline) Collect(s *metrics.Scrape) {
 	for _, st := range p.stages {
 		stats := st.pool.Stats()
@@ -21,6 +22,18 @@ func (p *Pipeline) Collect(s *metrics.Scrape) {
 	for _, f := range p.filters {
 		s.Tripped(f.stage, f.name, f.breaker.tripped())
 	}
+	p.world.shared.Each(func(name string, st store.Stats) {
+		s.Shared(name, storeState(st))
+	})
+	p.world.shared.eachCache(func(filter string, c *filterCache) {
+		s.Cache(filter, metrics.Cache{
+			Store: storeState(c.values.Stats()), Hits: c.hits.Load(), Misses: c.misses.Load(), Stale: c.stale.Load(), Waited: c.waited.Load(),
+			Loaded: c.loaded.Load(), Failed: c.failed.Load(),
+		})
+	})
+	p.world.timers.Each(func(filter string, c *TimerCounts) {
+		s.Timers(filter, c.Succeeded.Load(), c.Failed.Load(), c.Skipped.Load())
+	})
 }
 
 func retired(s vm.Stats) map[string]uint64 {
@@ -62,6 +75,10 @@ func (p *Pipeline) Pools() []PoolStatus {
 		list = append(list, PoolStatus{st.name, s, retired(s)})
 	}
 	return list
+}
+
+func storeState(st store.Stats) metrics.Store {
+	return metrics.Store{Entries: st.Entries, Bytes: st.Bytes, Capacity: st.Capacity, Evicted: st.Evicted, Expired: st.Expired}
 }
 
 // PoolCounters are what the stages' pools count, by stage. They outlive generations, so that a reload takes no count back. The zero value is

@@ -1,6 +1,7 @@
 package luaapi
 
 import (
+	"maps"
 	"slices"
 
 	lua "github.com/yuin/gopher-lua"
@@ -21,6 +22,9 @@ type Pipeline struct {
 	byRoute [][]core.Stage
 	world   *world
 	base    *vm.Base
+	config  *conf.Config
+	caches  []*cacheHandle
+	timers  []*timer
 }
 
 // Retire makes every VM of the pipeline leave when it is next given back, with all that its scripts have piled up. It may be called at
@@ -38,10 +42,13 @@ func (p *Pipeline) Stages(route *core.Route) []core.Stage {
 // Identity lists the headers that only filters may set.
 func (p *Pipeline) Identity() []string { return p.world.identity.names }
 
-// Commit makes the pipeline's limiters and Redis clients the running ones. It is called once, when the pipeline goes live.
+// Commit makes the pipeline's limiters, Redis clients, timers and the sizes of its stores the running ones. It is called once, when the
+// pipeline goes live.
 func (p *Pipeline) Commit() {
 	p.world.redis.Commit()
 	p.world.limits.Commit()
+	p.world.shared.commit(p.config, p.caches)
+	p.world.timers.replace(p.timers)
 }
 
 // makeStages plans every stage for every route, with settings checked and tried.
@@ -67,6 +74,7 @@ func (b *builder) makeStages() {
 			continue
 		}
 		st.pool = vm.NewPool(b.base, b.poolOptions(st.name))
+		st.timers = vm.NewPool(b.base, timerPool)
 		b.stages = append(b.stages, st)
 		b.try(st)
 	}
@@ -109,7 +117,7 @@ func (c *collector) plan(p *plan, f *filter, rt *conf.Route) {
 	if f.metrics == nil {
 		f.metrics = c.b.o.Metrics.Filter(f.stage, f.name)
 	}
-	t := turn{filter: f, settings: set}
+	t := turn{filter: f, settings: set, cache: f.handle(set)}
 	if rt != nil {
 		if t.limiter = c.b.limiterOf(route, f, set, written); t.limiter != nil {
 			t.key = c.b.keyOf(set)
@@ -146,7 +154,8 @@ func (c *collector) settings(f *filter, written *conf.Table, pos conf.Pos, key s
 	real := c.b.apply(f.script.schema, key, pos, written)
 	var set *settings
 	if len(c.b.errs) == faults {
-		set = &settings{index: len(c.st.settings), table: written, real: real, where: pos, key: key, filter: f}
+		set = &settings{index: len(c.st.settings), table: written, real: real, where: pos, key: key, filter: f,
+			origin: origin{source: f.script.source, libs: c.b.libs, table: written}}
 		set.conf = vm.Freeze("conf", real)
 		c.st.settings = append(c.st.settings, set)
 		c.known[bucket] = append(c.known[bucket], set)
@@ -232,6 +241,7 @@ func (b *builder) try(st *stage) {
 			b.failedInit(set, err)
 		}
 	}
+	b.timers = append(b.timers, b.timersOf(st, m)...)
 }
 
 // failedInit notes what init raised: at the setting that it names, or else at the settings as a whole.
@@ -248,7 +258,10 @@ func (b *builder) failedInit(set *settings, err error) {
 }
 
 func (b *builder) pipeline() *Pipeline {
-	p := &Pipeline{Warnings: b.warnings, stages: b.stages, world: b.world, base: b.base, byRoute: make([][]core.Stage, len(b.o.Routes)+1)}
+	p := &Pipeline{Warnings: b.warnings, stages: b.stages, world: b.world, base: b.base, config: b.o.Config, timers: b.timers, byRoute: make([][]core.Stage, len(b.o.Routes)+1)}
+	for _, f := range b.filters {
+		p.caches = slices.AppendSeq(p.caches, maps.Values(f.caches))
+	}
 	for _, st := range b.stages {
 		for id := range st.plans {
 			if len(st.plans[id].turns) > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/moongate/moongate/luaapi"
 	"github.com/moongate/moongate/luaapi/luatest"
+	"github.com/moongate/moongate/luaapi/store"
 )
 
 // arguments are values of every type, sane and not.
@@ -59,7 +60,7 @@ func TestNoArgumentsMakeGoPanic(t *testing.T) {
 
 // done tells whether a script came to its end.
 func done(b *luatest.Bench) (is bool) {
-	b.Shared.Each(func(name string, entries int, _ uint64) { is = is || name == "test" && entries > 0 })
+	b.Shared.Each(func(name string, st store.Stats) { is = is || name == "test" && st.Entries > 0 })
 	return is
 }
 

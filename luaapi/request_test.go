@@ -131,7 +131,7 @@ func TestMisuseNamesWhatWouldBeRight(t *testing.T) {
 		`gw.path.match("x", "/")`:                  `a path pattern begins with a slash`,
 		`gw.path.match("/**/x", "/")`:              `** stands at the end`,
 		`gw.re.test("x", "(")`:                     `missing closing`,
-		`gw.shared.set("s", "k", {})`:              `tables are stored as JSON`,
+		`gw.shared.set("s", "k", {})`:              `store gw.json.encode(t)`,
 		`gw.shared.get()`:                          `bad argument #1`,
 		`gw.time.format(0/0)`:                      `seconds since 1970 expected`,
 		`gw.crypto.hmac("md4", "k", "d")`:          `"md4" is no hash`,

@@ -25,6 +25,7 @@ type settings struct {
 	conf   *lua.LTable // real, read-only for scripts and shared by all VMs
 	where  conf.Pos
 	key    string // dotted key of the table, for messages
+	origin origin
 
 	verifier atomic.Pointer[auth.JWT] // of gw.jwt.verify(token, conf)
 }

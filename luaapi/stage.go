@@ -14,6 +14,7 @@ import (
 type stage struct {
 	name     string
 	pool     *vm.Pool
+	timers   *vm.Pool // of the scripts' timers, so that they take no VM from requests
 	scripts  []*script
 	settings []*settings
 	plans    []plan // by Route.ID; 0 is no route

@@ -1,212 +1,116 @@
 package luaapi
 
 import (
-	"hash/maphash"
+	"maps"
 	"sync"
 	"sync/atomic"
-	"time"
 
+	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/luaapi/store"
 )
 
-const (
-	// storeBytes is how much one named store may hold, keys and a fixed cost for each entry included.
-	storeBytes = 32 << 20
-	// storeLimit is how many named stores there may be.
-	storeLimit  = 64
-	storeShards = 16
-	// entryCost is what an entry takes beside its key and its text.
-	entryCost = 128
-)
+// storeLimit is how many named stores there may be.
+const storeLimit = 64
 
-// Shared holds the named stores that all VMs of a process see, values that expire and counters that are exact whoever counts, and
-// the tokens that were verified.
-// It is made once for the process and handed to every generation, so a reload takes nothing away. It is safe for concurrent use.
-// A store that is full forgets what was used longest ago.
+// Shared holds what all VMs of a process see: the named stores of gw.shared, what filters keep by gw.cache, and the tokens that were
+// verified. It is made once for the process and handed to every generation, so a reload takes nothing away. It is safe for
+// concurrent use.
 type Shared struct {
-	mu     sync.RWMutex
-	stores map[string]*store
-	now    func() core.Instant
+	mu         sync.Mutex                              // held to change the stores
+	stores     atomic.Pointer[map[string]*store.Store] // replaced, never changed
+	capacities map[string]int64                        // of [shared.NAME]
+	caches     map[string]*filterCache                 // of gw.cache, by filter
+	cacheSize  int64                                   // bytes of one
+	now        func() core.Instant
 
 	verifiers verifiers
 }
 
-// NewShared makes an empty set of stores.
-func NewShared() *Shared { return &Shared{stores: map[string]*store{}, now: core.Now} }
+// NewShared makes an empty set of stores. now is their clock; nil is core.Now.
+func NewShared(now func() core.Instant) *Shared {
+	if now == nil {
+		now = core.Now
+	}
+	s := &Shared{now: now, caches: map[string]*filterCache{}}
+	s.stores.Store(&map[string]*store.Store{})
+	return s
+}
 
-// Each calls do with every store's name, its entries and how many it had to forget so far.
-func (s *Shared) Each(do func(name string, entries int, evicted uint64)) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for name, st := range s.stores {
-		entries := 0
-		for i := range st.shards {
-			st.shards[i].mu.Lock()
-			entries += len(st.shards[i].entries)
-			st.shards[i].mu.Unlock()
-		}
-		do(name, entries, st.evicted.Load())
+// Each calls do with every store's name and its state.
+func (s *Shared) Each(do func(name string, st store.Stats)) {
+	for name, st := range *s.stores.Load() {
+		do(name, st.Stats())
 	}
 }
 
 // store finds or makes a store; nil when there are too many already.
-func (s *Shared) store(name string) *store {
-	s.mu.RLock()
-	st := s.stores[name]
-	s.mu.RUnlock()
-	if st != nil {
+func (s *Shared) store(name string) *store.Store {
+	if st := (*s.stores.Load())[name]; st != nil {
 		return st
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if st = s.stores[name]; st == nil && len(s.stores) < storeLimit {
-		st = &store{seed: maphash.MakeSeed(), now: s.now}
-		s.stores[name] = st
+	stores := *s.stores.Load()
+	if st := stores[name]; st != nil || len(stores) >= storeLimit {
+		return st
 	}
+	stores = maps.Clone(stores)
+	st := store.New(store.Options{Capacity: s.capacity(name), Now: s.now})
+	stores[name] = st
+	s.stores.Store(&stores)
 	return st
 }
 
-// store is one named store.
-type store struct {
-	seed    maphash.Seed
-	now     func() core.Instant
-	evicted atomic.Uint64
-	shards  [storeShards]storeShard
+// capacity is called with the lock held.
+func (s *Shared) capacity(name string) int64 {
+	if n, ok := s.capacities[name]; ok {
+		return n
+	}
+	return conf.DefaultSharedCapacity
 }
 
-// storeShard is a map with a list through its entries, the last used first.
-type storeShard struct {
-	mu      sync.Mutex
-	entries map[string]*storeEntry
-	used    int
-	list    storeEntry // ring: next is the last used, prev the one used longest ago
-}
-
-// storeEntry is one value: a string, a float64 or a bool.
-type storeEntry struct {
-	key        string
-	value      any
-	expires    core.Instant // 0: never
-	prev, next *storeEntry
-}
-
-func (e *storeEntry) cost() int {
-	text, _ := e.value.(string)
-	return entryCost + len(e.key) + len(text)
-}
-
-// shard locks the shard of a key.
-func (st *store) shard(key string) *storeShard {
-	s := &st.shards[maphash.String(st.seed, key)%storeShards]
+// cache finds or makes the cache of a filter.
+func (s *Shared) cache(filter string) *filterCache {
 	s.mu.Lock()
-	if s.entries == nil {
-		s.entries = map[string]*storeEntry{}
-		s.list.prev, s.list.next = &s.list, &s.list
-	}
-	return s
-}
-
-func (st *store) get(key string) any {
-	s := st.shard(key)
 	defer s.mu.Unlock()
-	if e := s.live(key, st.now()); e != nil {
-		return e.value
+	c := s.caches[filter]
+	if c == nil {
+		c = newFilterCache(s.cacheSize, s.now)
+		s.caches[filter] = c
 	}
-	return nil
+	return c
 }
 
-// set tells whether there was room for the value. With fresh it leaves a value that is there alone and tells false.
-func (st *store) set(key string, value any, ttl time.Duration, fresh bool) bool {
-	s := st.shard(key)
+// eachCache calls do with every filter that keeps something.
+func (s *Shared) eachCache(do func(filter string, c *filterCache)) {
+	s.mu.Lock()
+	caches := maps.Clone(s.caches)
+	s.mu.Unlock()
+	for filter, c := range caches {
+		do(filter, c)
+	}
+}
+
+// commit gives the stores the capacities of the configuration that goes live, and forgets the caches of filters that it does not have.
+func (s *Shared) commit(c *conf.Config, handles []*cacheHandle) {
+	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := st.now()
-	e := s.live(key, now)
-	if e != nil && fresh {
-		return false
+	s.capacities = make(map[string]int64, len(c.Shared))
+	for _, st := range c.Shared {
+		s.capacities[st.Name] = st.Capacity
 	}
-	if e != nil {
-		s.drop(e)
+	for name, st := range *s.stores.Load() {
+		st.Resize(s.capacity(name))
 	}
-	e = &storeEntry{key: key, value: value}
-	if ttl > 0 {
-		e.expires = now.Add(ttl)
+	s.cacheSize = c.Scripts.CacheCapacity
+	live := map[string][]origin{}
+	for _, h := range handles {
+		live[h.filter] = append(live[h.filter], h.origin)
 	}
-	if e.cost() > storeBytes/storeShards {
-		return false
+	maps.DeleteFunc(s.caches, func(filter string, _ *filterCache) bool { return live[filter] == nil })
+	for filter, fc := range s.caches {
+		fc.retain(live[filter])
+		fc.values.Resize(s.cacheSize)
 	}
-	s.entries[key] = e
-	s.used += e.cost()
-	s.front(e)
-	st.evicted.Add(s.fit())
-	return true
-}
-
-// incr adds to a number and gives the sum; a key that is not there counts from 0 and lives for ttl. It tells false when the value
-// is no number.
-func (st *store) incr(key string, delta float64, ttl time.Duration) (float64, bool) {
-	s := st.shard(key)
-	defer s.mu.Unlock()
-	now := st.now()
-	if e := s.live(key, now); e != nil {
-		n, ok := e.value.(float64)
-		if ok {
-			n += delta
-			e.value = n
-		}
-		return n, ok
-	}
-	e := &storeEntry{key: key, value: delta}
-	if ttl > 0 {
-		e.expires = now.Add(ttl)
-	}
-	s.entries[key] = e
-	s.used += e.cost()
-	s.front(e)
-	st.evicted.Add(s.fit())
-	return delta, true
-}
-
-func (st *store) delete(key string) bool {
-	s := st.shard(key)
-	defer s.mu.Unlock()
-	e := s.live(key, st.now())
-	if e != nil {
-		s.drop(e)
-	}
-	return e != nil
-}
-
-// live finds an entry that has not expired and counts it as used.
-func (s *storeShard) live(key string, now core.Instant) *storeEntry {
-	e := s.entries[key]
-	if e == nil {
-		return nil
-	}
-	if e.expires != 0 && e.expires <= now {
-		s.drop(e)
-		return nil
-	}
-	e.prev.next, e.next.prev = e.next, e.prev
-	s.front(e)
-	return e
-}
-
-func (s *storeShard) front(e *storeEntry) {
-	e.prev, e.next = &s.list, s.list.next
-	e.prev.next, e.next.prev = e, e
-}
-
-func (s *storeShard) drop(e *storeEntry) {
-	delete(s.entries, e.key)
-	s.used -= e.cost()
-	e.prev.next, e.next.prev = e.next, e.prev
-}
-
-// fit forgets what was used longest ago until the rest fits, and tells how much it forgot.
-func (s *storeShard) fit() (forgotten uint64) {
-	for s.used > storeBytes/storeShards {
-		s.drop(s.list.prev)
-		forgotten++
-	}
-	return forgotten
 }

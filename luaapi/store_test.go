@@ -8,6 +8,7 @@ import (
 
 	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/luaapi/luatest"
+	"github.com/moongate/moongate/luaapi/store"
 )
 
 func TestSharedValuesAreSeenByAllVMsAndSurviveAReload(t *testing.T) {
@@ -88,9 +89,9 @@ func TestAFullStoreForgetsWhatWasUsedLongestAgo(t *testing.T) {
 	if a := b.Do(luatest.Request{}); a.Err != nil {
 		t.Fatal(a.Err)
 	}
-	b.Shared.Each(func(name string, entries int, evicted uint64) {
-		if name != "big" || entries > 512 || evicted < 400 {
-			t.Errorf("%s holds %d entries, forgot %d", name, entries, evicted)
+	b.Shared.Each(func(name string, st store.Stats) {
+		if name != "big" || st.Entries > 512 || st.Evicted < 400 || st.Bytes > st.Capacity {
+			t.Errorf("%s: %+v", name, st)
 		}
 	})
 }

@@ -19,6 +19,7 @@ func stubs() string {
 	writeClass(&b, "gw.Context", "ctx", contextFields, nil)
 	writeClass(&b, "gw.Metric", "metric", nil, metricMethods)
 	writeFields(&b, "gw.LimitInfo", limitInfoFields)
+	writeFields(&b, "gw.CacheOptions", cacheOptionFields)
 	writeFields(&b, "gw.Endpoint", endpointFields)
 	writeFields(&b, "gw.TLS", tlsFields)
 	b.WriteString("\n---@class gw\ngw = {}\n")
@@ -96,7 +97,11 @@ func writeClass(b *strings.Builder, class, owner string, fields []field, methods
 func writeFields(b *strings.Builder, class string, fields []vm.Param) {
 	fmt.Fprintf(b, "\n---@class %s\n", class)
 	for _, f := range fields {
-		fmt.Fprintf(b, "---@field %s %s %s\n", f.Name, f.Type, f.Doc)
+		mark := ""
+		if f.Optional {
+			mark = "?"
+		}
+		fmt.Fprintf(b, "---@field %s%s %s %s\n", f.Name, mark, f.Type, f.Doc)
 	}
 }
 

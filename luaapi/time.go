@@ -57,6 +57,7 @@ var timeFuncs = []vm.Func{
 			a.L.Push(lua.LNumber(float64(t.UnixMicro()) / 1e6))
 			return 1
 		}},
+	everyFunc,
 }
 
 var started = time.Now()

@@ -19,6 +19,7 @@ type world struct {
 	log         *slog.Logger
 	metrics     *metrics.Plan
 	shared      *Shared
+	timers      *Timers
 	limits      *limit.Plan
 	redis       *redis.Plan
 	env         map[string]conf.Secret

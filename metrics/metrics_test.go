@@ -98,6 +98,9 @@ func (s source) Collect(out *metrics.Scrape) {
 	out.Upgrades("user", 2, 5)
 	out.Handshakes(7, 1)
 	out.Cut(metrics.CutSlowBody, 3)
+	out.Shared("sessions", metrics.Store{Entries: 2, Bytes: 512, Capacity: 1 << 20, Evicted: 3, Expired: 4})
+	out.Cache("jwt", metrics.Cache{Store: metrics.Store{Entries: 1}, Hits: 5, Misses: 6, Stale: 7, Waited: 8, Loaded: 9, Failed: 10})
+	out.Timers("jwt", 11, 12, 13)
 }
 
 func TestEveryMetricIsShownAndLintsClean(t *testing.T) {
@@ -140,6 +143,11 @@ func TestEveryMetricIsShownAndLintsClean(t *testing.T) {
 		`moongate_upstream_pool_exhausted_total{upstream="u1",zone="eu-1"}`:                                          1,
 		`moongate_upstream_ready_endpoints{upstream="u1",zone="eu-1"}`:                                               1,
 		`moongate_upstream_endpoint_ready{endpoint="http://127.0.0.1:2",upstream="u1",zone="eu-1"}`:                  0,
+		`moongate_shared_bytes{store="sessions",zone="eu-1"}`:                                                        512,
+		`moongate_shared_evicted_total{store="sessions",zone="eu-1"}`:                                                3,
+		`moongate_cache_lookups_total{result="stale",script="jwt",zone="eu-1"}`:                                      7,
+		`moongate_cache_loads_total{result="failure",script="jwt",zone="eu-1"}`:                                      10,
+		`moongate_timer_runs_total{result="skipped",script="jwt",zone="eu-1"}`:                                       13,
 		`moongate_reload_attempts_total{result="success",zone="eu-1"}`:                                               1,
 		`moongate_reload_attempts_total{result="failure",zone="eu-1"}`:                                               1,
 		`moongate_reload_last_successful{zone="eu-1"}`:                                                               0,

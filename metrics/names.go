@@ -1,6 +1,10 @@
 package metrics
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // family is a metric's name, meaning and labels.
 type family struct {
@@ -61,6 +65,17 @@ var (
 	redisPending = define("moongate_redis_pending_calls",
 		"Calls to a Redis that wait for its answer.", "redis")
 
+	sharedStore = defineStore("moongate_shared", "a store of gw.shared", "store")
+	cacheStore  = defineStore("moongate_cache", "a filter's gw.cache", "script")
+
+	cacheLookups = define("moongate_cache_lookups_total",
+		"Look-ups in a filter's cache: hit, miss (the value is made now), wait (for another request that makes it), stale (an old value stood in).",
+		"script", "result")
+	cacheLoads = define("moongate_cache_loads_total",
+		"Runs of a filter's loaders.", "script", "result")
+	timerRuns = define("moongate_timer_runs_total",
+		"Runs of a filter's timers: success, failure, skipped (the run before took too long).", "script", "result")
+
 	upstreamPool = definePool("moongate_upstream_pool", "connections to an upstream", "upstream")
 
 	upstreamReady = define("moongate_upstream_ready_endpoints",
@@ -109,6 +124,23 @@ func (p *poolFamily) all() []family {
 	return []family{p.size, p.busy, p.acquires, p.waits, p.waited, p.exhausted}
 }
 
+// storeFamily is what is told of a store.
+type storeFamily struct{ entries, bytes, capacity, evicted, expired family }
+
+func defineStore(prefix, what, label string) storeFamily {
+	return storeFamily{
+		entries:  define(prefix+"_entries", "Entries of "+what+".", label),
+		bytes:    define(prefix+"_bytes", "Memory that the entries of "+what+" take.", label),
+		capacity: define(prefix+"_capacity_bytes", "Memory that the entries of "+what+" may take.", label),
+		evicted:  define(prefix+"_evicted_total", "Entries of "+what+" that were forgotten because it was full.", label),
+		expired:  define(prefix+"_expired_total", "Entries of "+what+" whose time was over.", label),
+	}
+}
+
+func (f *storeFamily) all() []family {
+	return []family{f.entries, f.bytes, f.capacity, f.evicted, f.expired}
+}
+
 // families lists every metric of the gateway's own.
 func families() []family {
 	all := []family{
@@ -116,8 +148,9 @@ func families() []family {
 		vmRetired, vmWaiting, limiterRefused,
 		redisUp, redisCalls, redisPending,
 		upstreamReady, endpointReady, reloads, reloadSuccessful, reloadTime, logDropped, scriptOverflows, buildInfo,
+		cacheLookups, cacheLoads, timerRuns,
 	}
-	return append(append(all, vmPool.all()...), upstreamPool.all()...)
+	return slices.Concat(all, vmPool.all(), upstreamPool.all(), sharedStore.all(), cacheStore.all())
 }
 
 // Names lists every metric of the gateway's own, so that dashboards and alerts can be checked against it. A histogram's name

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/moongate/moongate/conf"
@@ -186,14 +187,12 @@ func (a *app) run(ctx context.Context) error {
 		}
 		demoEnded <- a.demo.run(demoCtx)
 	}()
-	guarded := make(chan struct{})
-	go func() {
-		defer close(guarded)
-		a.scripts.guardHeap(demoCtx)
-	}()
+	var scripts sync.WaitGroup
+	scripts.Go(func() { a.scripts.guardHeap(demoCtx) })
+	scripts.Go(func() { a.scripts.timers.Run(demoCtx) })
 	err := a.gateway.Run(ctx)
 	endDemo()
-	<-guarded
+	scripts.Wait()
 	a.admin.Close()
 	a.scripts.close()
 	return errors.Join(err, <-demoEnded, a.access.Close())

@@ -22,7 +22,7 @@ var floors = [][]string{
 	{"core/gateway"},
 	{"core/proxy", "core/server", "luaapi"},
 	{"core/upstream", "luaapi/stdlib", "luaapi/lint"},
-	{"core/http1", "luaapi/vm"},
+	{"core/http1", "luaapi/vm", "luaapi/store"},
 	{"core/route", "core/limit", "core/auth", "core/balance", "core/discovery", "core/compress", "core/proxyproto"},
 	{"core/redis", "core/redis/redistest"},
 	{"core"},

@@ -18,12 +18,13 @@ type scripting struct {
 	redis  *redis.Registry
 	shared *luaapi.Shared
 	pools  luaapi.PoolCounters
+	timers *luaapi.Timers
 	live   atomic.Pointer[luaapi.Pipeline] // serves new requests
 	log    *slog.Logger
 }
 
 func newScripting(log *slog.Logger) *scripting {
-	return &scripting{limits: new(limit.Registry), redis: new(redis.Registry), shared: luaapi.NewShared(), log: log}
+	return &scripting{limits: new(limit.Registry), redis: new(redis.Registry), shared: luaapi.NewShared(nil), timers: luaapi.NewTimers(log), log: log}
 }
 
 // close lets go of what is connected; nothing serves any more.
@@ -32,7 +33,7 @@ func (s *scripting) close() { s.redis.Close() }
 // build makes the filters of a generation from the scripts of its configuration. It is a gateway.PipelineBuilder.
 func (s *scripting) build(parts gateway.Parts) (gateway.Built, error) {
 	p, err := luaapi.Build(luaapi.Options{Config: parts.Config, Routes: parts.Routes, Services: parts.Services, Metrics: parts.Metrics,
-		Limits: s.limits, Redis: s.redis, Shared: s.shared, Pools: &s.pools, Log: s.log})
+		Limits: s.limits, Redis: s.redis, Shared: s.shared, Pools: &s.pools, Timers: s.timers, Log: s.log})
 	if err != nil {
 		return gateway.Built{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/moongate/moongate/conf"
@@ -25,13 +26,14 @@ type Bench struct {
 	Config   *conf.Config
 	Limits   *limit.Registry
 	Shared   *luaapi.Shared
+	Timers   *luaapi.Timers // run only where somebody calls its Run
 	// Upstream answers what is forwarded; nil answers 200 without a body.
 	Upstream func(Forwarded) Answer
 	// Lines are the access lines that were written: the members that scripts added, "" for none.
 	Lines []string
 
 	routes    []*core.Route
-	log       *bytes.Buffer
+	log       *lines
 	x         core.Exchange
 	upstreams map[string]*upstream
 }
@@ -43,7 +45,7 @@ type Options struct {
 	Env   map[string]string
 	// Folder is where gw.file.read finds its files, on the disk; "" is nowhere.
 	Folder string
-	// Clock is that of limiters; nil is the system's.
+	// Clock is that of limiters, gw.shared and gw.cache; nil is the system's.
 	Clock func() time.Duration
 	// Before hands over what survives a reload.
 	Before *Bench
@@ -59,23 +61,35 @@ func New(o Options) (*Bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bench{Config: cfg, log: new(bytes.Buffer), Limits: new(limit.Registry), Shared: luaapi.NewShared()}
+	b := &Bench{Config: cfg, log: new(lines), Limits: new(limit.Registry), Shared: luaapi.NewShared(instants(o.Clock))}
 	if o.Before != nil {
-		b.Limits, b.Shared = o.Before.Limits, o.Before.Shared
+		b.Limits, b.Shared, b.Timers, b.log = o.Before.Limits, o.Before.Shared, o.Before.Timers, o.Before.log
+	}
+	logger := slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	if b.Timers == nil {
+		b.Timers = luaapi.NewTimers(logger)
 	}
 	for i := range cfg.Routes {
 		r := &cfg.Routes[i]
 		b.routes = append(b.routes, &core.Route{ID: i + 1, Name: r.Name, Upstream: r.Upstream, MaxBody: r.HTTP.MaxBody, BodyBuffer: r.HTTP.BodyBuffer})
 	}
 	b.Pipeline, err = luaapi.Build(luaapi.Options{
-		Config: cfg, Routes: b.routes, Services: services{b}, Limits: b.Limits, Shared: b.Shared, Clock: o.Clock, Folder: o.Folder,
-		Log: slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Config: cfg, Routes: b.routes, Services: services{b}, Limits: b.Limits, Shared: b.Shared, Timers: b.Timers, Clock: o.Clock,
+		Folder: o.Folder, Log: logger,
 	})
 	if err != nil {
 		return nil, err
 	}
 	b.Pipeline.Commit()
 	return b, nil
+}
+
+// instants gives a clock as stores read it.
+func instants(clock func() time.Duration) func() core.Instant {
+	if clock == nil {
+		return nil
+	}
+	return func() core.Instant { return core.Instant(clock()) + 1 }
 }
 
 // Route finds a route by name; nil when there is none.
@@ -89,10 +103,26 @@ func (b *Bench) Route(name string) *core.Route {
 }
 
 // Log is what was logged since the last call, one JSON object a line.
-func (b *Bench) Log() string {
-	text := b.log.String()
-	b.log.Reset()
-	return text
+func (b *Bench) Log() string { return b.log.take() }
+
+// lines is a log's text. It is safe for concurrent use: timers log too.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.text.Reset()
+	return l.text.String()
 }
 
 // Request is what a client sends.

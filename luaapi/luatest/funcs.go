@@ -43,10 +43,20 @@ func (s *suite) funcs() []vm.Func {
 				}
 				return a.Return(lua.LNil)
 			}},
-		{Name: "t.sleep", Doc: "Lets time pass for limiters, without waiting.",
+		{Name: "t.sleep", Doc: "Lets time pass for limiters, gw.shared and gw.cache, without waiting.",
 			Params: []vm.Param{param("seconds", "number", "")},
 			Do: func(a vm.Args) int {
 				s.clock += time.Duration(a.Number(1) * float64(time.Second))
+				return 0
+			}},
+		{Name: "t.tick", Doc: "Runs every timer of the filter once (gw.time.every); none runs by itself in a test. An error in one fails the test.",
+			Do: func(a vm.Args) int {
+				if err := s.build(); err != nil {
+					a.Raise("the configuration is refused: %s", err)
+				}
+				if err := s.bench.Pipeline.Tick(); err != nil {
+					a.Raise("%s", err)
+				}
 				return 0
 			}},
 		{Name: "t.token", Doc: "Signs a JSON Web Token (HS256).",

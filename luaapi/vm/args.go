@@ -184,3 +184,13 @@ func (a Args) Call(nret int, f lua.LValue, args ...lua.LValue) {
 	}
 	a.L.Call(len(args), nret)
 }
+
+// Try is Call in protected mode, as pcall is: it tells whether f raised, and what. All results of f lie on the stack above what lay there
+// before; after a failure nothing does. A spent budget and Go panics go on upwards.
+func (a Args) Try(f lua.LValue, args ...lua.LValue) (raised lua.LValue, failed bool) {
+	a.L.Push(f)
+	for _, v := range args {
+		a.L.Push(v)
+	}
+	return a.VM.threadOf(a.L).try(a.VM, len(args))
+}

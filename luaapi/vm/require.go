@@ -71,3 +71,11 @@ func libraryNames(lib map[string]*Script) string {
 	sort.Strings(names)
 	return strings.Join(names, ", ")
 }
+
+// Requiring is the name of the library whose file runs now; "" when none does.
+func (v *VM) Requiring() string {
+	if n := len(v.pending); n > 0 {
+		return v.pending[n-1]
+	}
+	return ""
+}

@@ -170,6 +170,12 @@ function metric:observe(seconds, ...) end
 ---@field remaining integer what it could still take at once
 ---@field retry_after integer whole seconds after which the same take passes; 0 when it was granted or no waiting helps
 
+---@class gw.CacheOptions
+---@field stale? number seconds for which an old value may stand in; default 0
+---@field negative? number seconds for which it is remembered that there is none; default 1
+---@field jitter? number by up to which part, 0 to 1, ttl is shortened at random; default 0
+---@field wait? number seconds to wait for another's loader; default 5
+
 ---@class gw.Endpoint
 ---@field upstream string name of its upstream
 ---@field url string such as `http://10.0.0.1:8080`
@@ -312,22 +318,23 @@ function gw.upstream.names() end
 ---@return integer all
 function gw.upstream.ready(name) end
 
--- Values and counters that all VMs see, over reloads too.
+-- Values, counters and lists that all VMs see, over reloads too.
 gw.shared = {}
 
----Reads a value that all VMs share; nil when it is absent, expired or was forgotten because the store (32 MiB) was full.
+---Reads a value that all VMs share; nil when it is absent, expired or was forgotten because the store was full: 32 MiB, unless a `[shared.NAME]` says otherwise. What was used longest ago is forgotten first.
 ---@param store string name of the store; it is made when it is first used, at most 64
 ---@param key string
 ---@return string|number|boolean|nil value
+---@return string? err `a list`
 function gw.shared.get(store, key) end
 
----Stores a string, number or boolean for all VMs; nil takes the key away. A value of more than 2 MiB is not stored.
+---Stores a string, number or boolean for all VMs, in the place of what the key has; nil takes the key away. A table is refused: store gw.json.encode(t), or keep it in gw.cache.
 ---@param store string name of the store; it is made when it is first used, at most 64
 ---@param key string
 ---@param value string|number|boolean|nil
 ---@param ttl? number seconds until it is gone; default never
 ---@return boolean? ok
----@return string? err why not
+---@return string? err `too large`: one entry may take a sixteenth of the store's capacity
 function gw.shared.set(store, key, value, ttl) end
 
 ---Stores a value if the key is absent, and tells whether it was: of many who try at once, one is told true.
@@ -335,7 +342,8 @@ function gw.shared.set(store, key, value, ttl) end
 ---@param key string
 ---@param value string|number|boolean
 ---@param ttl? number seconds until it is gone; default never
----@return boolean added
+---@return boolean? added
+---@return string? err `too large`: one entry may take a sixteenth of the store's capacity
 function gw.shared.add(store, key, value, ttl) end
 
 ---Adds to a number and gives the sum, exactly, however many count at once. An absent key counts from 0 and lives for ttl; adding does not prolong it.
@@ -344,14 +352,104 @@ function gw.shared.add(store, key, value, ttl) end
 ---@param delta? number default 1
 ---@param ttl? number seconds, for an absent key; default for ever
 ---@return number? sum
----@return string? err the value is no number
+---@return string? err `not a number`
 function gw.shared.incr(store, key, delta, ttl) end
 
----Takes a key away and tells whether it was there.
+---Compare and swap: stores new if the key has old, and tells whether it had. nil stands for an absent key, in both places. Of many who try at once with one old value, one succeeds. Without a ttl the entry ends when it would have ended.
+---@param store string name of the store; it is made when it is first used, at most 64
+---@param key string
+---@param old string|number|boolean|nil
+---@param new string|number|boolean|nil
+---@param ttl? number seconds until it is gone
+---@return boolean? swapped
+---@return string|number|boolean|nil current what the key has now; the error after nil
+function gw.shared.cas(store, key, old, new, ttl) end
+
+---Takes a key away, whatever it has, and tells whether it was there.
 ---@param store string name of the store; it is made when it is first used, at most 64
 ---@param key string
 ---@return boolean deleted
 function gw.shared.delete(store, key) end
+
+---Tells for how many more seconds a key will be there: `math.huge` for ever; nil when it is not there.
+---@param store string name of the store; it is made when it is first used, at most 64
+---@param key string
+---@return number? seconds
+function gw.shared.ttl(store, key) end
+
+---Sets for how many more seconds a key will be there, list or value, and tells whether it is.
+---@param store string name of the store; it is made when it is first used, at most 64
+---@param key string
+---@param ttl? number seconds; default for ever
+---@return boolean there
+function gw.shared.expire(store, key, ttl) end
+
+---Puts a value into a list as its first one and tells how long the list is now. An absent key becomes a list, which is gone once it is empty.
+---@param store string name of the store; it is made when it is first used, at most 64
+---@param key string
+---@param value string|number|boolean
+---@return integer? length
+---@return string? err `not a list`, or `too large`: a list may take a sixteenth of the store's capacity
+function gw.shared.lpush(store, key, value) end
+
+---Puts a value into a list as its last one and tells how long the list is now. An absent key becomes a list, which is gone once it is empty.
+---@param store string name of the store; it is made when it is first used, at most 64
+---@param key string
+---@param value string|number|boolean
+---@return integer? length
+---@return string? err `not a list`, or `too large`: a list may take a sixteenth of the store's capacity
+function gw.shared.rpush(store, key, value) end
+
+---Takes the first value off a list: of many who take at once, each gets another. nil when there is none.
+---@param store string name of the store; it is made when it is first used, at most 64
+---@param key string
+---@return string|number|boolean|nil value
+---@return string? err `not a list`
+function gw.shared.lpop(store, key) end
+
+---Takes the last value off a list: of many who take at once, each gets another. nil when there is none.
+---@param store string name of the store; it is made when it is first used, at most 64
+---@param key string
+---@return string|number|boolean|nil value
+---@return string? err `not a list`
+function gw.shared.rpop(store, key) end
+
+---Tells how many values a list has; 0 when it is not there.
+---@param store string name of the store; it is made when it is first used, at most 64
+---@param key string
+---@return integer? length
+---@return string? err `not a list`
+function gw.shared.llen(store, key) end
+
+-- What is dear to make: kept for a while, and made by one for all who want it at once.
+gw.cache = {}
+
+---Gives what the filter keeps under a key, or calls loader to make it. Of all requests that want a key at once one calls its loader, the others wait for what it gives. The loader gives a value, which is kept for ttl, or `nil` or `nil, err`, which is kept for `negative`; after value and err it may give another ttl in seconds, 0 to keep nothing. When it raises, all who wait raise; with `stale` those who ask get the old value and err. A table is kept as a read-only copy. What a filter keeps is its own, for all VMs, and lives on over reloads that leave its script, its libraries and its settings as they are.
+---@param key string
+---@param ttl number seconds
+---@param loader fun(): any, string?, number?
+---@param options? gw.CacheOptions `stale`: seconds for which an old value may stand in while a new one cannot be had or is being made, default 0; `negative`: seconds, default 1; `jitter`: by up to which part, 0 to 1, ttl is shortened at random, default 0; `wait`: seconds to wait for another's loader, default 5
+---@return any value nil when there is none
+---@return string? err why there is none, or why the value is old
+function gw.cache.get_or(key, ttl, loader, options) end
+
+---Gives what the filter keeps under a key; nil when there is nothing or its time is over.
+---@param key string
+---@return any value
+function gw.cache.get(key) end
+
+---Keeps a value for ttl, in the place of what the key has. A table is kept as a read-only copy. What a filter keeps is its own, for all VMs, and lives on over reloads that leave its script, its libraries and its settings as they are.
+---@param key string
+---@param value any string, number, boolean or table
+---@param ttl number seconds
+---@return boolean? ok
+---@return string? err `too large`
+function gw.cache.set(key, value, ttl) end
+
+---Takes a key away and tells whether it was there.
+---@param key string
+---@return boolean deleted
+function gw.cache.delete(key) end
 
 -- Digests, signatures with a shared key, and texts that carry bytes.
 gw.crypto = {}
@@ -523,6 +621,11 @@ function gw.time.format(seconds, form) end
 ---@return number? seconds
 ---@return string? err why not
 function gw.time.parse(text, form) end
+
+---Runs a function by itself, without a request: once as soon as its generation is live, and then once each interval, never twice at once. Declared in the file it runs once for the script, in init once for each distinct settings. A reload ends the timers of the generation that it replaces; where script, libraries and settings stay as they are the timer keeps its rhythm. An error is logged and counted, and the timer goes on. A run has the budget of a function; what it waits for in a call to others ends with its generation.
+---@param interval number seconds from one begin to the next, at least 0.1
+---@param run fun()
+function gw.time.every(interval, run) end
 
 -- Names that nobody else has.
 gw.uuid = {}
