@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 // house is a gateway of a test with its configuration file.
 type house struct {
 	*gateway.Gateway
-	t    *testing.T
+	t    testing.TB
 	file string
 	addr string
 
@@ -41,7 +41,7 @@ type house struct {
 }
 
 // open starts a gateway with the text as its configuration, and options as they are changed. It is closed, drained, with the test.
-func open(t *testing.T, text string, change ...func(*gateway.Options)) *house {
+func open(t testing.TB, text string, change ...func(*gateway.Options)) *house {
 	t.Helper()
 	h := &house{t: t, file: filepath.Join(t.TempDir(), "gateway.toml")}
 	h.write(text)
@@ -115,7 +115,7 @@ func upstream(t *testing.T, f http.HandlerFunc) string {
 }
 
 // scripted starts a TCP server that hands each connection to f.
-func scripted(t *testing.T, f func(net.Conn)) string {
+func scripted(t testing.TB, f func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -54,14 +54,14 @@ func (h *house) dial() (net.Conn, *bufio.Reader) {
 	return nc, bufio.NewReader(nc)
 }
 
-func send(t *testing.T, w io.Writer, text string) {
+func send(t testing.TB, w io.Writer, text string) {
 	t.Helper()
 	if _, err := io.WriteString(w, text); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func expect(t *testing.T, r *bufio.Reader, want string) {
+func expect(t testing.TB, r *bufio.Reader, want string) {
 	t.Helper()
 	got := make([]byte, len(want))
 	n, err := io.ReadFull(r, got)

@@ -28,9 +28,10 @@ type Conn struct {
 
 	Out []byte // write buffer: what is assembled here goes out with Flush
 
-	reads  reading
-	writes *writing // own, or that of the socket below TLS
-	own    writing
+	reads   reading
+	writes  *writing // own, or that of the socket below TLS
+	own     writing
+	brimful bool // the last read took all that it had room for
 
 	// Read and Written count the bytes that passed, heads included.
 	Read    int64
@@ -235,6 +236,7 @@ func (c *Conn) read(p []byte) (int, error) {
 		n, err := c.nc.Read(p)
 		c.Read += int64(n)
 		if n > 0 || err == nil {
+			c.brimful = n == len(p)
 			c.reads.took(began, n)
 			return n, nil
 		}

@@ -103,7 +103,11 @@ func parseTarget(t []byte, r *core.Request) error {
 			return errTarget
 		}
 		r.Host = rest[:end]
-		if t = rest[end:]; len(t) == 0 || t[0] == '?' {
+		switch t = rest[end:]; {
+		case len(t) == 0 && r.Method == "OPTIONS": // it asks about the whole server (RFC 9112 section 3.2.4)
+			r.RawPath = []byte{'*'}
+			return nil
+		case len(t) == 0 || t[0] == '?':
 			t = append([]byte{'/'}, t...)
 		}
 	}

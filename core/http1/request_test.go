@@ -40,6 +40,9 @@ func TestRequestTargets(t *testing.T) {
 		{"GET http://other.test?q HTTP/1.1", "/", "q", "other.test"},
 		{"GET http://[::1]:80/x HTTP/1.1", "/x", "", "[::1]:80"},
 		{"OPTIONS * HTTP/1.1", "*", "", "h"},
+		{"OPTIONS http://other.test HTTP/1.1", "*", "", "other.test"},
+		{"OPTIONS http://other.test/ HTTP/1.1", "/", "", "other.test"},
+		{"OPTIONS http://other.test?q HTTP/1.1", "/", "q", "other.test"},
 		{"GET /caf%c3%a9|{} HTTP/1.1", "/caf%c3%a9|{}", "", "h"},
 	} {
 		conn, _ := connOf(c.line+"\r\nHost: h\r\n\r\n", 0)
@@ -245,12 +248,42 @@ func FuzzRequest(f *testing.F) {
 		if theirs.Method != r.Method || theirs.Host != string(r.Host) || string(theirBody) != body {
 			t.Fatalf("net/http reads %s host %q body %q, we %s host %q body %q", theirs.Method, theirs.Host, theirBody, r.Method, r.Host, body)
 		}
-		for _, field := range r.Header.Fields() {
-			if field.Kind == core.KindOther && !slicesContain(theirs.Header.Values(string(field.Name)), string(field.Value)) {
-				t.Fatalf("net/http has %q for %q, we %q", theirs.Header.Values(string(field.Name)), field.Name, field.Value)
-			}
+		if uri := requestURI(r); theirs.RequestURI[0] == '/' && theirs.RequestURI != uri {
+			t.Fatalf("net/http reads %q, we %q", theirs.RequestURI, uri)
 		}
+		sameFields(t, &r.Header, theirs.Header)
+		sameFields(t, &r.Body.Trailer, theirs.Trailer)
 	})
+}
+
+func requestURI(r *core.Request) string {
+	if r.HasQuery {
+		return string(r.RawPath) + "?" + string(r.RawQuery)
+	}
+	return string(r.RawPath)
+}
+
+// sameFields wants every line that the gateway knows nothing special of to be one of theirs, and as many of them.
+func sameFields(t *testing.T, ours *core.Header, theirs http.Header) {
+	t.Helper()
+	n := 0
+	for _, field := range ours.Fields() {
+		if field.Kind != core.KindOther {
+			continue
+		}
+		n++
+		if !slicesContain(theirs.Values(string(field.Name)), string(field.Value)) {
+			t.Fatalf("net/http has %q for %q, we %q", theirs.Values(string(field.Name)), field.Name, field.Value)
+		}
+	}
+	for name, values := range theirs {
+		if core.KindOf([]byte(name)) == core.KindOther {
+			n -= len(values)
+		}
+	}
+	if n != 0 {
+		t.Fatalf("net/http reads %q, we %q", theirs, ours.Fields())
+	}
 }
 
 func slicesContain(list []string, want string) bool {

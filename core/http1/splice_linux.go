@@ -160,7 +160,7 @@ func (s *splicer) splice(head []byte, b *BodyReader, body *core.Body) (sent int6
 			sent += s.n
 		}
 	}
-	if err == nil {
+	if c.brimful = true; err == nil {
 		b.err = io.EOF
 		_, _ = body.Read(nil) // which learns it so
 	}

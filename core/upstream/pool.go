@@ -57,7 +57,7 @@ type Conn struct {
 	once  bool // carries one exchange
 	pool  *Pool
 	since core.Instant // idle since
-	doubt bool         // its last answer had no body: one that was sent all the same may still come
+	doubt bool         // bytes that belong to no answer may lie in its socket, or come: behind a full read, or as a body where none is
 	raw   syscall.RawConn
 }
 
@@ -243,8 +243,8 @@ func (p *Pool) connect(ctx context.Context, preamble []byte) (*Conn, error) {
 // Put brings a connection back that is fit for another exchange.
 func (p *Pool) Put(c *Conn) {
 	c.Release()
-	c.doubt = c.Body.Source() == nil
-	if c.once || c.Buffered() > 0 || c.doubt && !c.alive() { // more than was asked for: nobody knows what it answers
+	c.doubt = c.Body.Source() == nil || c.Brimful()
+	if c.once || c.Buffered() > 0 || c.doubt && !c.alive() || p.tls != nil && c.Withholds() { // more than was asked for: nobody knows what it answers
 		p.Discard(c)
 		return
 	}
