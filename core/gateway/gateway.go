@@ -69,7 +69,7 @@ type Gateway struct {
 	rested   int64 // of the server, when memory was last given back; Run's own
 
 	reloading sync.Mutex                  // held by the reload under way
-	listeners map[string]*server.Listener // by configured address
+	listeners map[string]*server.Listener // by place
 	running   bool                        // listeners are being served
 }
 
@@ -94,12 +94,12 @@ func (g *Gateway) URLs() []string {
 	defer g.reloading.Unlock()
 	var list []string
 	gen := g.current.Load()
-	for _, l := range gen.config.Listeners {
+	for _, place := range places(gen.config) {
 		scheme := "http://"
-		if gen.tls[l.Address] != nil {
+		if gen.tls[place] != nil {
 			scheme = "https://"
 		}
-		if open := g.listeners[l.Address]; open != nil {
+		if open := g.listeners[place]; open != nil {
 			if open.Addr().Network() == "unix" {
 				scheme = ""
 			}

@@ -23,7 +23,7 @@ type Generation struct {
 	warnings  conf.Errors
 	table     *route.Table
 	upstreams map[string]*upstream.Upstream
-	tls       map[string]*server.TLS // by listener address; nil: without
+	tls       map[string]*server.TLS // by place of the listener; nil: without
 	names     []string               // of upstreams, sorted
 	plans     []plan                 // by Route.ID; 0 is no route
 	identity  []identityName

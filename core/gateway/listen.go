@@ -10,19 +10,34 @@ import (
 
 var listenProtocols = map[string]server.Protocol{conf.ListenAuto: server.Either, conf.ProtocolH1: server.HTTP1, conf.ProtocolH2: server.HTTP2}
 
+// places are the names under which listeners are kept over reloads: their addresses. Several may let the system choose their ports on one
+// address; they are told apart by their order.
+func places(c *conf.Config) []string {
+	seen := map[string]int{}
+	var list []string
+	for i := range c.Listeners {
+		place := c.Listeners[i].Address
+		if seen[place]++; seen[place] > 1 {
+			place = fmt.Sprintf("%s, number %d", place, seen[place])
+		}
+		list = append(list, place)
+	}
+	return list
+}
+
 // buildListeners prepares the handshakes of the listeners that speak TLS. What has not changed is prev's, with its sessions.
 func (g *Generation) buildListeners(prev *Generation, errs *conf.Errors) {
 	g.tls = map[string]*server.TLS{}
-	for i := range g.config.Listeners {
+	for i, place := range places(g.config) {
 		l := &g.config.Listeners[i]
 		if !l.TLS.On {
 			continue
 		}
-		if prev != nil && prev.secures(l) {
-			g.tls[l.Address] = prev.tls[l.Address]
+		if prev != nil && prev.secures(place, l) {
+			g.tls[place] = prev.tls[place]
 			continue
 		}
-		g.tls[l.Address] = g.newTLS(fmt.Sprintf("listener[%d].tls", i), &l.TLS, errs)
+		g.tls[place] = g.newTLS(fmt.Sprintf("listener[%d].tls", i), &l.TLS, errs)
 	}
 }
 
@@ -34,10 +49,10 @@ func proxies(l *conf.Listener) *server.Proxies {
 	return &server.Proxies{Networks: l.ProxyProtocol, Unix: l.ProxyUnix}
 }
 
-// secures tells whether this generation already speaks TLS as l wants it.
-func (g *Generation) secures(l *conf.Listener) bool {
-	for i := range g.config.Listeners {
-		if own := &g.config.Listeners[i]; own.Address == l.Address {
+// secures tells whether this generation already speaks TLS at that place as l wants it.
+func (g *Generation) secures(place string, l *conf.Listener) bool {
+	for i, at := range places(g.config) {
+		if own := &g.config.Listeners[i]; at == place {
 			return own.TLS.On && own.TLS.Equal(l.TLS)
 		}
 	}

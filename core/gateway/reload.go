@@ -8,6 +8,7 @@ import (
 	"net"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/moongate/moongate/conf"
@@ -175,8 +176,9 @@ func Check(o Options, c *conf.Config) (*Generation, error) {
 func (g *Gateway) listen(c *conf.Config) (map[string]*server.Listener, error) {
 	fresh := map[string]*server.Listener{}
 	var errs conf.Errors
-	for _, l := range c.Listeners {
-		if g.listeners[l.Address] != nil || fresh[l.Address] != nil {
+	for i, place := range places(c) {
+		l := &c.Listeners[i]
+		if g.listeners[place] != nil {
 			continue
 		}
 		open, err := server.Listen(l.Address, fs.FileMode(l.Mode))
@@ -184,7 +186,7 @@ func (g *Gateway) listen(c *conf.Config) (map[string]*server.Listener, error) {
 			errs.Add(l.Pos, "listener.address", "cannot listen on %s: %s", l.Address, cause(err))
 			continue
 		}
-		fresh[l.Address] = open
+		fresh[place] = open
 	}
 	if err := errs.Err(); err != nil {
 		closeAll(fresh)
@@ -226,22 +228,20 @@ func (g *Gateway) swap(gen *Generation, fresh map[string]*server.Listener) {
 }
 
 func (g *Gateway) changeListeners(gen *Generation, fresh map[string]*server.Listener) {
-	wanted := map[string]bool{}
-	for _, l := range gen.config.Listeners {
-		wanted[l.Address] = true
-	}
-	for address, l := range g.listeners {
-		if !wanted[address] {
+	wanted := places(gen.config)
+	for place, l := range g.listeners {
+		if !slices.Contains(wanted, place) {
 			_ = l.Close()
-			delete(g.listeners, address)
+			delete(g.listeners, place)
 		}
 	}
-	for address, l := range fresh {
-		g.listeners[address] = l
+	for place, l := range fresh {
+		g.listeners[place] = l
 	}
-	for _, l := range gen.config.Listeners {
-		if open := g.listeners[l.Address]; open != nil {
-			open.Configure(server.Listening{Name: l.Name, Protocol: listenProtocols[l.Protocol], Proxies: proxies(&l)}, gen.tls[l.Address])
+	for i, place := range wanted {
+		l := &gen.config.Listeners[i]
+		if open := g.listeners[place]; open != nil {
+			open.Configure(server.Listening{Name: l.Name, Protocol: listenProtocols[l.Protocol], Proxies: proxies(l)}, gen.tls[place])
 			if err := open.Chmod(fs.FileMode(l.Mode)); err != nil {
 				g.opts.Log.Error("mode of a socket not changed", "listener", l.Address, "error", err)
 			}

@@ -406,3 +406,29 @@ func TestTryingAConfigurationChangesNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestEachListenerWhosePortTheSystemChoosesHasItsOwn(t *testing.T) {
+	url, _ := recorder(t, ok)
+	const two = "[[listener]]\naddress = \"127.0.0.1:0\"\n[[listener]]\nname = \"second\"\naddress = \"127.0.0.1:0\"\n"
+	second := strings.Replace(route(url), "[[route]]", "[[route]]\nlistener = \"second\"", 1)
+	h := open(t, two+second)
+	for range 2 {
+		addrs := h.Addresses()
+		if len(addrs) != 2 || addrs[0] == addrs[1] {
+			t.Fatalf("listens on %q", addrs)
+		}
+		for i, want := range []string{"HTTP/1.1 404", "HTTP/1.1 200"} {
+			h.addr = addrs[i]
+			if got := h.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 5*time.Second); !strings.HasPrefix(got, want) {
+				t.Errorf("listener %d says %q, want %s", i, got, want)
+			}
+		}
+		h.write(two + second + "priority = 1\n")
+		if _, err := h.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		if again := h.Addresses(); again[0] != addrs[0] || again[1] != addrs[1] {
+			t.Errorf("after a reload %q, before %q", again, addrs)
+		}
+	}
+}
