@@ -153,8 +153,13 @@ func FuzzResponse(f *testing.F) {
 			return
 		}
 		theirBody, theirErr := io.ReadAll(theirs.Body)
-		if theirErr == nil && (theirs.StatusCode != w.Status || string(theirBody) != body) {
+		if theirErr != nil {
+			return
+		}
+		if theirs.StatusCode != w.Status || string(theirBody) != body {
 			t.Fatalf("net/http reads %d %q, we %d %q", theirs.StatusCode, theirBody, w.Status, body)
 		}
+		sameFields(t, &w.Header, theirs.Header)
+		sameFields(t, &w.Body.Trailer, theirs.Trailer)
 	})
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
+	"net"
 	"net/netip"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -156,10 +158,36 @@ func FuzzRead(f *testing.F) {
 		if took[0] == 'P' && (len(took) > 107 || !bytes.HasSuffix(took, []byte("\r\n")) || bytes.Count(took, []byte("\n")) != 1) {
 			t.Errorf("took %q", took)
 		}
+		if want := plainly(took); want != h {
+			t.Errorf("%q is %v, want %v", took, h, want)
+		}
 		for _, version := range []int{proxyproto.V1, proxyproto.V2} {
 			if again, err := proxyproto.Read(bytes.NewReader(h.Append(nil, version))); err != nil || again != h {
 				t.Errorf("%v became %v, %v", h, again, err)
 			}
 		}
 	})
+}
+
+var lineV1 = regexp.MustCompile(`^PROXY (TCP[46]) ([0-9.]+|[0-9a-fA-F:.]+) ([0-9.]+|[0-9a-fA-F:.]+) ([0-9]+) ([0-9]+)\r\n$`)
+
+// plainly reads a header that is known to be well-formed in the most obvious way; net/http knows none of these.
+func plainly(b []byte) (h proxyproto.Header) {
+	if m := lineV1.FindSubmatch(b); m != nil {
+		h.Source = netip.MustParseAddrPort(net.JoinHostPort(string(m[2]), string(m[4])))
+		h.Destination = netip.MustParseAddrPort(net.JoinHostPort(string(m[3]), string(m[5])))
+	} else if size := 4; len(b) > 16 && b[12] == 0x21 && (b[13] == 0x11 || b[13] == 0x21) {
+		if b[13] == 0x21 {
+			size = 16
+		}
+		source, _ := netip.AddrFromSlice(b[16 : 16+size])
+		destination, _ := netip.AddrFromSlice(b[16+size : 16+2*size])
+		ports := b[16+2*size:]
+		h.Source = netip.AddrPortFrom(source, uint16(ports[0])<<8|uint16(ports[1]))
+		h.Destination = netip.AddrPortFrom(destination, uint16(ports[2])<<8|uint16(ports[3]))
+	}
+	if !h.Source.IsValid() {
+		return h
+	}
+	return proxyproto.Header{Source: netip.AddrPortFrom(h.Source.Addr().Unmap(), h.Source.Port()), Destination: netip.AddrPortFrom(h.Destination.Addr().Unmap(), h.Destination.Port())}
 }

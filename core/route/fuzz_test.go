@@ -3,7 +3,9 @@ package route_test
 import (
 	"bytes"
 	"net/url"
+	stdpath "path"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/moongate/moongate/core"
@@ -53,6 +55,7 @@ func FuzzCanonical(f *testing.F) {
 		if sent, _ := p.Under(core.PathRaw); len(raw) > 0 && !bytes.Equal(sent, raw) {
 			t.Fatalf("%q under raw is %q", raw, sent)
 		}
+		checkTheirs(t, raw, p.Seen)
 		strict, err := p.Under(core.PathStrict)
 		if err != nil {
 			return
@@ -67,6 +70,21 @@ func FuzzCanonical(f *testing.F) {
 		}
 		checkStripped(t, strict, p.Seen)
 	})
+}
+
+// ownWays are what the gateway reads in a way of its own, so that no upstream can read more into it.
+var ownWays = regexp.MustCompile(`(?i)[;\\]|%(2f|3b|5c|00)`)
+
+// checkTheirs holds what is seen against what net/http's server parses and its ServeMux cleans.
+func checkTheirs(t *testing.T, raw, seen []byte) {
+	theirs, err := url.ParseRequestURI(string(raw))
+	if err != nil || raw[0] != '/' || theirs.RawQuery != "" || theirs.ForceQuery || ownWays.Match(raw) {
+		return
+	}
+	ours, err := url.PathUnescape(string(seen))
+	if want := stdpath.Clean(theirs.Path); err != nil || strings.TrimRight(ours, "/") != strings.TrimRight(want, "/") {
+		t.Fatalf("%q is %q to net/http and seen as %q, %v", raw, want, ours, err)
+	}
 }
 
 // checkStripped takes one segment from both forms: what is left still means the same.
