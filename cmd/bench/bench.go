@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,11 +12,12 @@ import (
 	"time"
 )
 
-// bench is one comparison.
+// bench is one run.
 type bench struct {
 	rounds      int
 	span        time.Duration
 	connections int
+	held        int // connections that are held
 	moongate    string
 
 	dir   string // scratch: nginx's files
@@ -25,15 +27,27 @@ type bench struct {
 // secret is what the full case signs with, in nginx's configuration and in conf/examples/bench-full alike.
 const secret = "mini-gateway-demo-secret-key-please-change-me-32bytes"
 
-// run measures the cases and prints a table.
+// The cases: those that are compared, and those in which connections are held.
+var (
+	compared = []string{"plain", "large", "tls", "handshake", "h2", "lua", "full"}
+	holding  = []string{"idle", "websockets"}
+)
+
+// run measures the cases and prints a table, and another of those in which connections are held.
 func (b *bench) run(names []string) error {
-	if len(names) == 0 {
-		names = []string{"plain", "large", "lua", "full"}
-	}
-	for _, tool := range []string{"nginx", "wrk", "taskset", b.moongate} {
-		if _, err := exec.LookPath(tool); err != nil {
-			return fmt.Errorf("needs %s: %w", tool, err)
+	var compare, hold []string
+	for _, name := range names {
+		switch {
+		case slices.Contains(compared, name):
+			compare = append(compare, name)
+		case slices.Contains(holding, name):
+			hold = append(hold, name)
+		default:
+			return fmt.Errorf("unknown case %s: there are %s", name, strings.Join(slices.Concat(compared, holding), ", "))
 		}
+	}
+	if len(names) == 0 {
+		compare, hold = compared, holding
 	}
 	dir, err := os.MkdirTemp("", "moongate-bench-")
 	if err != nil {
@@ -41,12 +55,44 @@ func (b *bench) run(names []string) error {
 	}
 	defer os.RemoveAll(dir)
 	b.dir = dir
+	if err := b.needs("taskset", b.moongate); err != nil {
+		return err
+	}
+	if len(compare) > 0 {
+		if err := b.compareAll(compare); err != nil {
+			return err
+		}
+	}
+	if len(hold) > 0 {
+		return b.holdAll(hold)
+	}
+	return nil
+}
+
+func (b *bench) needs(tools ...string) error {
+	for _, tool := range tools {
+		if _, err := exec.LookPath(tool); err != nil {
+			return fmt.Errorf("needs %s: %w", tool, err)
+		}
+	}
+	return nil
+}
+
+func (b *bench) compareAll(names []string) error {
+	if err := b.needs("nginx", "wrk"); err != nil {
+		return err
+	}
+	if slices.Contains(names, "h2") {
+		if err := b.needs("h2load"); err != nil {
+			return err
+		}
+	}
 	token, err := exec.Command(b.moongate, "token", "--secret", secret, "--user", "tom", "--role", "admin", "--expires", "24h").Output()
 	if err != nil {
 		return fmt.Errorf("moongate token: %w", err)
 	}
 	b.token = strings.TrimSpace(string(token))
-	if err := b.writeLarge(); err != nil {
+	if err := errors.Join(b.writeLarge(), b.writeCertificate()); err != nil {
 		return err
 	}
 	upstream, err := b.startNginx("upstream", loadCPU)
@@ -84,15 +130,19 @@ type contender struct {
 
 // contenders are who does the work of a case; the first is what the others are compared with.
 func (b *bench) contenders(name string) ([]contender, error) {
-	if name == "large" { // other answers to the same configuration
-		return b.contenders("plain")
-	}
-	nginx := contender{"nginx", nginxPort, func() (*process, error) { return b.startNginx(name, gatewayCPU) }}
-	moongate := contender{"moongate", moongatePort, func() (*process, error) {
-		return start(gatewayCPU, filepath.Join(b.dir, "moongate.log"), b.moongate, "run", "-c", filepath.Join("conf/examples", "bench-"+name, "gateway.toml"))
-	}}
+	theirs, ours := name, name // configurations
 	switch name {
-	case "plain":
+	case "large": // other answers to the same
+		theirs, ours = "plain", "plain"
+	case "handshake":
+		theirs, ours = "tls", "tls"
+	case "h2":
+		ours = "plain" // which speaks both
+	}
+	nginx := contender{"nginx", nginxPort, func() (*process, error) { return b.startNginx(theirs, gatewayCPU) }}
+	moongate := contender{"moongate", moongatePort, func() (*process, error) { return b.startMoongate(ours) }}
+	switch name {
+	case "plain", "large":
 		self, err := os.Executable()
 		if err != nil {
 			return nil, err
@@ -103,9 +153,35 @@ func (b *bench) contenders(name string) ([]contender, error) {
 		return []contender{nginx, proxy, moongate}, nil
 	case "lua", "full":
 		nginx.name = "nginx + LuaJIT"
-		return []contender{nginx, moongate}, nil
 	}
-	return nil, fmt.Errorf("unknown case: there are plain, large, lua, full")
+	return []contender{nginx, moongate}, nil
+}
+
+func (b *bench) startMoongate(example string) (*process, error) {
+	return start(gatewayCPU, filepath.Join(b.dir, "moongate.log"), b.moongate, "run", "-c", filepath.Join("conf/examples", "bench-"+example, "gateway.toml"))
+}
+
+// load puts a gateway to work.
+type load interface {
+	run(span time.Duration) (answered, error)
+}
+
+// load is what a case asks of whoever listens on the port.
+func (b *bench) load(name string, port int) load {
+	plain := wrk{url: "http://" + address(port) + "/api/user/123", connections: b.connections}
+	switch name {
+	case "large":
+		plain.url = "http://" + address(port) + "/large"
+	case "full":
+		plain.header = "Authorization: Bearer " + b.token
+	case "tls":
+		plain.url = "https://" + address(port) + "/api/user/123"
+	case "handshake":
+		return shaker{address(port)}
+	case "h2":
+		return h2load{plain.url, b.connections}
+	}
+	return plain
 }
 
 // compare measures the contenders of a case in turns and prints a line for each.
@@ -144,13 +220,7 @@ func (b *bench) measure(c contender, name string) (result, error) {
 	if err := p.listens(c.port); err != nil {
 		return result{}, err
 	}
-	load := wrk{url: "http://" + address(c.port) + "/api/user/123", connections: b.connections}
-	switch name {
-	case "large":
-		load.url = "http://" + address(c.port) + "/large"
-	case "full":
-		load.header = "Authorization: Bearer " + b.token
-	}
+	load := b.load(name, c.port)
 	if _, err := load.run(time.Second); err != nil { // connections, pools and caches
 		return result{}, err
 	}

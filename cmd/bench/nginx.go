@@ -14,6 +14,7 @@ var nginxFiles embed.FS
 type nginxValues struct {
 	Dir, Secret                             string
 	Listen, Upstream1, Upstream2, Upstream3 string
+	Cert, Key                               string
 }
 
 // startNginx runs nginx on one CPU with the configuration of that name and one worker.
@@ -30,6 +31,7 @@ func (b *bench) startNginx(name, cpu string) (*process, error) {
 	err = conf.ExecuteTemplate(out, name+".conf", nginxValues{
 		Dir: filepath.Join(b.dir, name), Secret: secret, Listen: address(nginxPort),
 		Upstream1: address(upstreamPort), Upstream2: address(upstreamPort + 1), Upstream3: address(upstreamPort + 2),
+		Cert: filepath.Join(b.dir, certFile), Key: filepath.Join(b.dir, keyFile),
 	})
 	if err != nil {
 		return nil, err

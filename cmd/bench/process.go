@@ -26,6 +26,7 @@ const (
 	nginxPort        = 21070
 	reverseProxyPort = 21075
 	upstreamPort     = 21901
+	socketsPort      = 21905
 )
 
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
