@@ -74,21 +74,46 @@ func standardFuncs() []vm.Func {
 	return base.Funcs()
 }
 
-// differences tell where scripts meet something else than Lua 5.1's manual says; package stdlib holds the tests.
+// differences tell where scripts meet something else than Lua 5.1's manual and its program say, and why; package stdlib holds the tests, among
+// them Lua 5.1's own.
 const differences = `
 ## Where it differs from Lua 5.1
 
-- tostring and .. write whole numbers below 1e21 in full (PUC Lua: 1e+14); everything else has 14 digits. Where a number leaves Lua, in a
+Lua 5.1's own test suite passes but for what stands here, and random programs, patterns, formats and calls are compared with its program.
+
+**So that one request sees nothing of another**
+
+- A new global after load is an error, also by rawset; libraries, gw, conf and what require gives are read-only, and getmetatable gives "string" or
+  false for what is the gateway's. setmetatable takes tables alone.
+- load, loadstring, dofile, loadfile, module, getfenv, setfenv, newproxy, collectgarbage, io, debug, package, string.dump, os.execute, os.exit and
+  their like are left out: they reach the compiler, files, processes or other scripts. print writes to the gateway's log.
+- A coroutine ends with the call of the gateway that made it. A local of the file that a function assigns to belongs to one VM: the next request
+  may run in another; the load warns of it.
+
+**So that no script holds up or fills the gateway**
+
+- A function has 50 ms (a spent budget is caught by no pcall), a string 1 MiB, a call 100 unfinished coroutines and 200 levels of calls, a pattern
+  200 levels of recursion; all strings of one call together have 128 MiB. unpack, string.byte and their like return at most 8,000 values.
+- A list holds 65,535 items, because the machine sets aside room for every index below: natives that make lists raise beyond, and t[65536] is
+  a key like any other that # does not count.
+- xpcall's handler runs after the function has ended, so that it cannot run on a full stack.
+
+**So that values look alike wherever they go**
+
+- tostring and .. write whole numbers below 1e21 in full (Lua 5.1: 1e+14); everything else has 14 digits. Where a number leaves Lua, in a
   header, JSON or a log line, it keeps every digit and has no exponent below 1e21.
-- A new global after load is an error, and libraries, gw, conf and what require gives are read-only.
-- A list holds 65,535 items; natives that make lists raise beyond, and t[65536] is a key like any other that # does not count.
-- A string has at most 1 MiB, a function 50 ms, a call 100 coroutines; a spent budget is caught by no pcall. A coroutine ends with the call of the
-  gateway that made it.
-- string.format takes strings with NUL whole; a pattern may need 200 levels of recursion at most; gsub takes a lone % at the end of a
-  replacement for nothing.
-- tonumber knows no "inf" or "nan"; for i = "1", 2 wants numbers; -0 from arithmetic is 0.
-- xpcall's handler runs after the function has ended; pairs walks handles too; rawlen is there; __gc and weak tables do nothing.
-- A local of the file that a function assigns to belongs to one VM: the next request may run in another. The load warns of it.
+- string.format takes strings with NUL whole, where C's program cuts them; a lone % at the end of a replacement of gsub stands for nothing.
+- tonumber knows no "inf" or "nan", and with a base takes unsigned integers alone, as the manual says; the program wraps "-1" around.
+- assert raises a message that is no string as it is. pairs walks handles too, and rawlen is there.
+
+**Because the machine is another**
+
+- for i = "1", 2 wants numbers. % is exact for large numbers. The last digit of math.exp and its like may differ.
+- # of a table with holes may be another of its borders. A coroutine cannot yield by "return f()" where f is a renamed yield, nor across
+  pcall, metamethods or iterators. Messages of errors are worded otherwise.
+- goto is there, as a statement of Lua 5.2. arg in functions with ..., string.gfind, math.mod, table.getn, setn, foreach and foreachi, which
+  Lua 5.0 had, are not. os.setlocale is not: texts are bytes, and classes of characters are those of C's locale.
+- __gc, __mode (weak tables) do nothing.
 `
 
 func (p *page) text() string {

@@ -112,7 +112,7 @@ func toNumber(a vm.Args) int {
 		a.Bad(2, "base out of range")
 	}
 	if base == 10 {
-		if f, ok := vm.ToNumber(lua.LString(a.String(1))); ok {
+		if f, ok := vm.ToNumber(a.Any(1)); ok {
 			a.L.Push(lua.LNumber(f))
 			return 1
 		}

@@ -15,6 +15,7 @@ func corpus() []string {
 	all = append(all, numbers()...)
 	all = append(all, slices()...)
 	all = append(all, dates()...)
+	all = append(all, calls(4000)...)
 	return append(all, programs(4000)...)
 }
 

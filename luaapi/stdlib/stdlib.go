@@ -6,17 +6,8 @@
 // Every function that can work long or make long strings charges its VM. What reaches files, processes, other scripts'
 // globals or the compiler is left out: io, debug, package, load, dofile, getfenv, collectgarbage and their like.
 //
-// Where it differs from PUC Lua 5.1 (a test compares the two):
-//   - tostring and .. write whole numbers below 1e21 in full (PUC: 1e+14); everything else is %.14g.
-//   - tonumber knows no "inf", "nan" or hexadecimal fractions; with a base, numbers beyond 64 bits are not cut.
-//   - string.format("%s") and %q take strings with NUL whole; gsub takes a lone % at the end of a replacement for nothing.
-//   - table.insert at a position below 1 raises. Lists hold 65,535 items; unpack, byte and friends return up to 8,000 values.
-//   - a pattern may need 200 levels of recursion at most.
-//   - assert raises a message that is no string as it is; xpcall's handler runs after the function has ended; a spent budget
-//     is not caught; rawlen is there, and pairs asks __pairs of userdata.
-//   - a coroutine ends with the call of the gateway that made it. It cannot yield by "return f()" where f is a renamed yield.
-//   - what the machine itself does: for i = "1", 2 wants numbers, -0 from arithmetic is 0, % is exact for large numbers,
-//     __gc and weak tables do nothing.
+// Where it differs from Lua 5.1, and why, stands in docs/lua/stdlib.md; tests run Lua 5.1's own suite and compare random programs with
+// its program.
 package stdlib
 
 import (

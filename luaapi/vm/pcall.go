@@ -27,7 +27,7 @@ func ownFuncs() []Func {
 		},
 		{
 			Name: "error",
-			Doc:  "Raises an error. A string gets the position of the caller in front (level 1), of the caller's caller (2), or none (0).",
+			Doc:  "Raises an error. A string or number gets the position of the caller in front (level 1), of the caller's caller (2), or none (0).",
 			Params: []Param{{Name: "message", Type: "any"},
 				{Name: "level", Type: "integer", Optional: true}},
 			Do: raiseError,
@@ -114,6 +114,9 @@ func (t *thread) try(v *VM, nargs int) (value lua.LValue, failed bool) {
 func raiseError(a Args) int {
 	value := a.Get(1)
 	level := a.OptInt(2, 1)
+	if n, ok := value.(lua.LNumber); ok && level > 0 {
+		value = lua.LString(TextOf(n))
+	}
 	if s, ok := value.(lua.LString); ok && level > 0 {
 		value = lua.LString(a.VM.threadOf(a.L).where(level) + string(s))
 	}
