@@ -35,12 +35,13 @@ func runExample(t *testing.T, f vm.Func, example string) {
 		}
 	}
 	b, err := luatest.New(luatest.Options{Env: map[string]string{"REGION": "eu-1"}, Files: map[string]string{
-		"gateway.toml":       config + "[scripts]\nenv = [\"REGION\"]\n[limiter.partners]\nrate = \"1/s\"\n",
+		"gateway.toml":       config + "[scripts]\nenv = [\"REGION\"]\n[redis.main]\naddress = \"127.0.0.1:1\"\ntimeout = \"10ms\"\n[limiter.partners]\nrate = \"1/s\"\n",
 		"scripts/filter.lua": source,
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(b.Redis.Close)
 	b.Upstream = func(luatest.Forwarded) luatest.Answer { return luatest.Answer{Status: 200, Body: `{"ok":true}`} }
 	a := b.Do(exampleRequest)
 	if log := b.Log(); a.Err != nil || strings.Contains(log, "log filter failed") {

@@ -93,6 +93,28 @@ assert(gw.ip.match(gw.cache.get("allowed"), "192.0.2.7"))`,
 	"gw.cache.delete": `gw.cache.set("session", "s1", 60)
 assert(gw.cache.delete("session") and gw.cache.get("session") == nil)`,
 
+	"gw.redis.call": `local blocked, err = gw.redis.call("main", "SISMEMBER", "blocked", req.client_ip)
+if err then
+  gw.log.warn("deny list not asked", { error = err })
+elseif blocked == 1 then
+  return gw.respond(403)
+end`,
+	"gw.redis.pipeline": `local answers, err = gw.redis.pipeline("main", {
+  { "INCR", "visits:" .. req.client_ip },
+  { "EXPIRE", "visits:" .. req.client_ip, 60 },
+})
+if answers and not err then
+  req.headers["X-Visits"] = answers[1]
+end`,
+	"gw.redis.eval": `local left, err = gw.redis.eval("main", [[
+  local n = tonumber(redis.call("GET", KEYS[1]) or ARGV[1])
+  if n > 0 then redis.call("SET", KEYS[1], n - 1) end
+  return n
+]], { "stock:" .. req.path }, { 100 })
+if left == 0 then
+  return gw.respond(410, "sold out")
+end`,
+
 	"gw.crypto.sha256": `assert(gw.crypto.hex_encode(gw.crypto.sha256("")):sub(1, 8) == "e3b0c442")`,
 	"gw.crypto.sha512": `assert(#gw.crypto.sha512("x") == 64)`,
 	"gw.crypto.sha1":   `assert(gw.crypto.hex_encode(gw.crypto.sha1("")):sub(1, 8) == "da39a3ee")`,

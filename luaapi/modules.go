@@ -26,6 +26,7 @@ var modules = []module{
 	{"upstream", "which upstreams there are.", upstreamFuncs},
 	{"shared", "values, counters and lists that all VMs see, over reloads too.", sharedFuncs},
 	{"cache", "what is dear to make: kept for a while, and made by one for all who want it at once.", cacheFuncs},
+	{"redis", "the Redis servers of the configuration.", redisFuncs},
 	{"crypto", "digests, signatures with a shared key, and texts that carry bytes.", cryptoFuncs},
 	{"re", "regular expressions whose time is bounded.", reFuncs},
 	{"path", "patterns of paths.", pathFuncs},

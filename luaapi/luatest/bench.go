@@ -16,6 +16,7 @@ import (
 	"github.com/moongate/moongate/conf/source"
 	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/core/limit"
+	"github.com/moongate/moongate/core/redis"
 	"github.com/moongate/moongate/luaapi"
 )
 
@@ -26,7 +27,8 @@ type Bench struct {
 	Config   *conf.Config
 	Limits   *limit.Registry
 	Shared   *luaapi.Shared
-	Timers   *luaapi.Timers // run only where somebody calls its Run
+	Redis    *redis.Registry // whoever declares a [redis.NAME] closes it
+	Timers   *luaapi.Timers  // run only where somebody calls its Run
 	// Upstream answers what is forwarded; nil answers 200 without a body.
 	Upstream func(Forwarded) Answer
 	// Lines are the access lines that were written: the members that scripts added, "" for none.
@@ -61,9 +63,9 @@ func New(o Options) (*Bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bench{Config: cfg, log: new(lines), Limits: new(limit.Registry), Shared: luaapi.NewShared(instants(o.Clock))}
+	b := &Bench{Config: cfg, log: new(lines), Redis: new(redis.Registry), Limits: new(limit.Registry), Shared: luaapi.NewShared(instants(o.Clock))}
 	if o.Before != nil {
-		b.Limits, b.Shared, b.Timers, b.log = o.Before.Limits, o.Before.Shared, o.Before.Timers, o.Before.log
+		b.Limits, b.Redis, b.Shared, b.Timers, b.log = o.Before.Limits, o.Before.Redis, o.Before.Shared, o.Before.Timers, o.Before.log
 	}
 	logger := slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if b.Timers == nil {
@@ -74,7 +76,7 @@ func New(o Options) (*Bench, error) {
 		b.routes = append(b.routes, &core.Route{ID: i + 1, Name: r.Name, Upstream: r.Upstream, MaxBody: r.HTTP.MaxBody, BodyBuffer: r.HTTP.BodyBuffer})
 	}
 	b.Pipeline, err = luaapi.Build(luaapi.Options{
-		Config: cfg, Routes: b.routes, Services: services{b}, Limits: b.Limits, Shared: b.Shared, Timers: b.Timers, Clock: o.Clock,
+		Config: cfg, Routes: b.routes, Services: services{b}, Limits: b.Limits, Redis: b.Redis, Shared: b.Shared, Timers: b.Timers, Clock: o.Clock,
 		Folder: o.Folder, Log: logger,
 	})
 	if err != nil {

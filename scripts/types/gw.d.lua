@@ -451,6 +451,33 @@ function gw.cache.set(key, value, ttl) end
 ---@return boolean deleted
 function gw.cache.delete(key) end
 
+-- The Redis servers of the configuration.
+gw.redis = {}
+
+---Sends one command. Those that wait, subscribe, or change a connection that others share, and those that administrate the server, raise. What Redis has not is nil, without err; in a list it is gw.json.null. A hash is a table by its fields, a number that a float cannot hold keeps its digits. When Redis cannot be asked within its `timeout`, or says no, the result is nil and err; nothing is sent twice.
+---@param redis string NAME of a `[redis.NAME]`
+---@param command string such as `GET`
+---@param ...? string|number its arguments
+---@return any value
+---@return string? err why not
+function gw.redis.call(redis, command, ...) end
+
+---Sends several commands in one go and gives their answers in order. They are no transaction: others may come between them. A command that Redis refuses has gw.json.null for an answer, and err tells of the first one. What Redis has not is nil, without err; in a list it is gw.json.null. A hash is a table by its fields, a number that a float cannot hold keeps its digits. When Redis cannot be asked within its `timeout`, or says no, the result is nil and err; nothing is sent twice.
+---@param redis string NAME of a `[redis.NAME]`
+---@param commands (string|number)[][] such as { { "INCR", "n" }, { "EXPIRE", "n", 60 } }
+---@return any[]? answers
+---@return string? err why not
+function gw.redis.pipeline(redis, commands) end
+
+---Runs a script in Redis, where nothing comes between what it does. It goes there as a whole once; after that its digest does. What Redis has not is nil, without err; in a list it is gw.json.null. A hash is a table by its fields, a number that a float cannot hold keeps its digits. When Redis cannot be asked within its `timeout`, or says no, the result is nil and err; nothing is sent twice.
+---@param redis string NAME of a `[redis.NAME]`
+---@param script string Lua, with KEYS and ARGV
+---@param keys? string[] in a Cluster they share a hash tag
+---@param args? (string|number)[]
+---@return any value
+---@return string? err why not
+function gw.redis.eval(redis, script, keys, args) end
+
 -- Digests, signatures with a shared key, and texts that carry bytes.
 gw.crypto = {}
 
