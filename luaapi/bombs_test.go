@@ -21,7 +21,7 @@ func TestNoNativeOutlivesItsBudget(t *testing.T) {
 		`ctx.t = conf.state.twins`:                              "time budget",
 		many + `return gw.respond(200, "", { ["X-A"] = list })`: "more than 256 lines",
 		many + `local h = {} for i = 1, 1000 do h["X-" .. i] = { "a", "b" } end return gw.respond(200, "", h)`: "more than 256 lines",
-		many + `gw.jwt.verify("a.b.c", { secret = ("k"):rep(32), issuer = list })`:                             "a list of at most 256 strings",
+		many + `gw.jwt.verify("a.b.c", { secret = ("k"):rep(32), issuer = list })`:                             "issuer: is longer than 4194304 bytes",
 		many + `gw.url.query({ a = list })`:                                                                    "longer than the limit",
 		many + `gw.path.match(list, "/")`:                                                                      "a path pattern begins with a slash",
 		many + `gw.log.info("m", { list = list })`:                                                             "",

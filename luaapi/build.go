@@ -9,6 +9,7 @@ import (
 
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/auth"
 	"github.com/moongate/moongate/core/limit"
 	"github.com/moongate/moongate/core/redis"
 	"github.com/moongate/moongate/luaapi/lint"
@@ -24,6 +25,7 @@ type Options struct {
 	Services core.Services // asked while requests run, and by scripts' init functions
 	Limits   *limit.Registry
 	Redis    *redis.Registry
+	Auth     *auth.Registry // nil: one of the pipeline's own, which nobody runs
 	Shared   *Shared
 	Pools    *PoolCounters        // nil: the pools count from 0
 	Timers   *Timers              // nil: the scripts' timers do not run
@@ -71,6 +73,9 @@ func newBuilder(o Options) (_ *builder, err error) {
 	if o.Redis == nil {
 		o.Redis = new(redis.Registry)
 	}
+	if o.Auth == nil {
+		o.Auth = new(auth.Registry)
+	}
 	if o.Pools == nil {
 		o.Pools = new(PoolCounters)
 	}
@@ -86,7 +91,7 @@ func newBuilder(o Options) (_ *builder, err error) {
 		}
 	}
 	b := &builder{o: o, scripts: map[string]*script{}, paths: map[string]string{}, libs: libsDigest(o.Config.Scripts.Lib), timed: map[*script]bool{}}
-	b.world = &world{services: o.Services, log: o.Log, shared: o.Shared, timers: o.Timers, limits: o.Limits.Plan(), redis: o.Redis.Plan(o.Log),
+	b.world = &world{services: o.Services, log: o.Log, shared: o.Shared, timers: o.Timers, limits: o.Limits.Plan(), redis: o.Redis.Plan(o.Log), verifiers: o.Auth.Plan(),
 		identity: &identity{}, kinds: newSurfaces(), metrics: o.Metrics,
 		env: o.Config.Scripts.EnvValues, names: o.Config.Scripts.Env, files: files{dir: cmp.Or(o.Folder, o.Config.Scripts.Dir)}}
 	b.compile()

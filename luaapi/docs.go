@@ -59,6 +59,9 @@ func pages() []page {
 		if m.name == "metric" {
 			funcs = append(funcs, metricMethods...)
 		}
+		if m.name == "auth" {
+			funcs = append(funcs, verifierMethods...)
+		}
 		all = append(all, page{file: m.name, title: "gw." + m.name, intro: m.intro, funcs: funcs})
 	}
 	return append(all, page{file: "stdlib", title: "The standard library", notes: differences, funcs: standardFuncs(),

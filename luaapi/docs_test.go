@@ -30,7 +30,7 @@ func runExample(t *testing.T, f vm.Func, example string) {
 	source := example + "\n" + `return { stage = "transform" }`
 	for _, place := range []struct{ function, parameter string }{{"on_request", "req"}, {"on_response", "res"}, {"on_log", "entry"}} {
 		if luaapi.MayBeCalledIn(f, place.function) && !strings.HasPrefix(f.Name, "metric:") { // metrics are declared at load
-			source = filter(place.function, place.parameter, example)
+			source = "local verifier = gw.auth.network({ networks = { all = { \"0.0.0.0/0\", \"::/0\" } } })\n" + filter(place.function, place.parameter, example)
 			break
 		}
 	}

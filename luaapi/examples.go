@@ -25,13 +25,64 @@ assert(gw.json.encode({ empty = {}, list = gw.json.array {} }) == '{"empty":{},"
 	"gw.json.get":   `assert(gw.json.get('{"user":{"roles":["admin"]}}', "user.roles.0") == "admin")`,
 	"gw.json.array": `assert(gw.json.encode(gw.json.array {}) == "[]")`,
 
-	"gw.jwt.verify": `local claims, err, reason = gw.jwt.verify(req.bearer, { secret = ("k"):rep(32) })
+	"gw.jwt.verify": `local claims, err, reason, status, challenge = gw.jwt.verify(req.bearer, { secret = ("k"):rep(32) })
 if not claims then
   gw.log.info("refused", { reason = reason })
-  return gw.respond(401, err, { ["WWW-Authenticate"] = "Bearer" })
+  return gw.respond(status, err, { ["WWW-Authenticate"] = challenge })
 end
 ctx.user = claims.sub`,
 	"gw.jwt.check": `gw.jwt.check({ secret = ("k"):rep(32), algorithm = "HS256" })`,
+
+	"gw.auth.jwt": `local verifier = gw.auth.jwt({
+  jwks_url = "https://id.example.com/jwks.json",
+  issuer = "https://id.example.com",
+  claims = { scope = { contains = "orders:read" }, role = { "admin", "ops" } },
+})`,
+	"gw.auth.api_key": `local verifier = gw.auth.api_key({
+  keys = { acme = { hash = "sha256:" .. gw.crypto.hex_encode(gw.crypto.sha256("a key")), tier = "gold", routes = { "orders" } } },
+})`,
+	"gw.auth.basic": `local verifier = gw.auth.basic({
+  users = "tom:$2a$04$KSnBIeiQsLEyPXvqt6FOQ.H8yGcXCWvnq1Eb1HscmXYLYZ1vMeY8.",
+  realm = "orders",
+})`,
+	"gw.auth.hmac": `local verifier = gw.auth.hmac({ apps = { billing = ("k"):rep(32), audit = { secret = ("k"):rep(64), hash = "sha512" } } })`,
+	"gw.auth.introspection": `local verifier = gw.auth.introspection({
+  url = "https://id.example.com/introspect",
+  client_id = "gateway",
+  client_secret = "...",
+  keep = "30s",
+})`,
+	"gw.auth.forward":     `local verifier = gw.auth.forward({ url = "http://auth.internal/check", take = { "X-Auth-Role" } })`,
+	"gw.auth.certificate": `local verifier = gw.auth.certificate({ allow = { ["CN=robot,O=Example"] = "robot" } })`,
+	"gw.auth.ldap": `local verifier = gw.auth.ldap({
+  url = "ldaps://ldap.example.com",
+  base = "ou=people,dc=example,dc=com",
+  filter = "(uid=%s)",
+  attributes = { "memberOf" },
+  claims = { memberof = { contains = "cn=ops,ou=groups,dc=example,dc=com" } },
+})`,
+	"gw.auth.network": `local verifier = gw.auth.network({ networks = { office = { "192.0.2.0/24", "2001:db8::/32" } }, deny = "192.0.2.66" })`,
+	"gw.auth.policy": `local verifier = gw.auth.policy({
+  require = "any",
+  verifiers = {
+    office = { kind = "network", networks = { office = "192.0.2.0/24" } },
+    tokens = { kind = "jwt", secret = ("k"):rep(32) },
+  },
+})`,
+	"verifier:verify": `local who, refusal = verifier:verify(req)
+if not who then
+  gw.log.info("refused", { reason = refusal.reason })
+  return gw.auth.refuse(refusal)
+end
+ctx.user = who.user`,
+	"gw.auth.refuse": `local who, refusal = verifier:verify(req)
+if not who then
+  return gw.auth.refuse(refusal)
+end`,
+	"gw.auth.claim": `local who = verifier:verify(req)
+if who then
+  req.headers["X-Tenant"] = gw.auth.claim(who, "org.id")
+end`,
 
 	"gw.limit.take": `local ok, info = gw.limit.take("partners", gw.limit.key("header:X-Partner"))
 if not ok then

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	lua "github.com/yuin/gopher-lua"
+
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core/limit"
 )
@@ -63,7 +65,7 @@ func (b *builder) makeFilters() {
 	})
 }
 
-// claimHeaders collects the identity headers of the scripts that are in use.
+// claimHeaders collects the identity headers of the scripts that are in use: those that they list, and those that settings name.
 func (b *builder) claimHeaders() {
 	for _, st := range b.stages {
 		for _, s := range st.scripts {
@@ -71,5 +73,39 @@ func (b *builder) claimHeaders() {
 				b.world.identity.add(name, s)
 			}
 		}
+		for _, set := range st.settings {
+			b.claimSettings(set)
+		}
 	}
+}
+
+func (b *builder) claimSettings(set *settings) {
+	s := set.filter.script
+	for _, key := range s.schema.keys {
+		if !s.schema.fields[key].identity {
+			continue
+		}
+		for _, name := range headerNames(set.real.RawGetString(key)) {
+			if !validHeaderName(name) {
+				b.errs.Add(placeOf(set, key), set.key+"."+key, "no header can be named %s", describe(lua.LString(visible(name))))
+				continue
+			}
+			b.world.identity.add(name, s)
+		}
+	}
+}
+
+// headerNames gives the names of headers that a setting has: a text, or the names of a map.
+func headerNames(v lua.LValue) (names []string) {
+	switch v := v.(type) {
+	case lua.LString:
+		if v != "" {
+			names = append(names, string(v))
+		}
+	case *lua.LTable:
+		for key, _ := v.Next(lua.LNil); key != lua.LNil; key, _ = v.Next(key) {
+			names = append(names, key.String())
+		}
+	}
+	return names
 }

@@ -22,7 +22,9 @@ func (d *identity) add(name string, s *script) {
 		i = len(d.names)
 		d.names, d.folded, d.owner = append(d.names, name), append(d.folded, key), append(d.owner, nil)
 	}
-	d.owner[i] = append(d.owner[i], s)
+	if !slices.Contains(d.owner[i], s) {
+		d.owner[i] = append(d.owner[i], s)
+	}
 }
 
 // allows tells whether a filter may set a header. Names compare as CGI makes variables of them: X_User-Id is X-User-Id.

@@ -1,12 +1,9 @@
 package luaapi
 
 import (
-	"crypto/sha256"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -17,28 +14,29 @@ import (
 // gw.jwt: bearer tokens. A verifier is made once for the same settings and remembers the tokens that it has verified, each with its
 // claims as one read-only table.
 
-var jwtConf = p("conf", "table", "secret, or public_key (PEM); algorithm, issuer, audience, required, leeway (seconds). Other fields are not looked at")
+var jwtConf = p("conf", "table", "as for gw.auth.jwt, and `realm`; durations are seconds or texts such as `5s`. Other fields are not looked at")
 
 var jwtFuncs = []vm.Func{
 	{Name: "gw.jwt.verify",
-		Doc: "Checks a JSON Web Token: signature under the one algorithm that the key's settings name, times, issuer, audience. Claims that are " +
-			"null read as nil. The second result is fit for the client: `missing bearer token`, `token expired` or `token invalid`; the third for the log.",
-		Params:  list(p("token", "string?", "such as req.bearer"), jwtConf),
-		Returns: list(p("claims", "table<string, any>?", "read-only"), errParam, p("reason", "string?", "what was wrong")),
-		Do:      jwtVerify},
+		Doc: "Checks a JSON Web Token: signature under the one algorithm that the key's settings name, times, issuer, audience, conditions. Claims that are " +
+			"null read as nil. The second result is fit for the client: `missing bearer token`, `token expired`, `token invalid`, `not allowed` or `temporarily unavailable`; " +
+			"the third for the log; the fourth is the status it means: 401, 403 or 503; the fifth what WWW-Authenticate should say.",
+		Params: list(p("token", "string?", "such as req.bearer"), jwtConf),
+		Returns: list(p("claims", "table<string, any>?", "read-only"), errParam, p("reason", "string?", "what was wrong"), p("status", "integer?", ""),
+			p("challenge", "string?", "")),
+		Do: jwtVerify},
 	{Name: "gw.jwt.check", Phases: phaseLoad | phaseInit,
-		Doc:    "Raises when no verifier can be made of the settings (a secret that is too short, a broken key): call it in init, so that they are refused at load.",
+		Doc: "Raises when no verifier can be made of the settings (a secret that is too short, a broken key): call it in init, so that they are refused at load. Key sets " +
+			"that are fetched need it, since fetching begins when the settings go live.",
 		Params: list(jwtConf),
 		Do: func(a vm.Args) int {
-			if _, err := worldOf(a.VM).shared.verifiers.get(jwtOptions(a, a.Readable(1))); err != nil {
-				raiseSetting(a.L, jwtCulprit(a.Readable(1), err), err)
-			}
+			tokensOf(worldOf(a.VM), newFields(a.L, a.Readable(1), ""))
 			return 0
 		}},
 }
 
 func jwtVerify(a vm.Args) int {
-	verifier := verifierArg(a)
+	verifier := tokensArg(a)
 	if !a.Has(1) {
 		return refused(a, auth.ErrMissing)
 	}
@@ -46,7 +44,11 @@ func jwtVerify(a vm.Args) int {
 	if text == "" {
 		return refused(a, auth.ErrInvalid)
 	}
-	token, err := verifier.Verify(text)
+	w := &a.VM.Data.(*machine).waiter
+	if w.vm, w.x = a.VM, nil; a.VM.Slot != nil {
+		w.x = a.VM.Slot.(*frame).x
+	}
+	token, err := verifier.VerifyWait(w, text)
 	if err != nil {
 		return refused(a, err)
 	}
@@ -59,97 +61,66 @@ func jwtVerify(a vm.Args) int {
 }
 
 func refused(a vm.Args, err error) int {
+	realm, _ := a.Readable(2).RawGetString("realm").(lua.LString)
+	refusal := auth.Challenge(err, string(realm))
 	a.L.Push(lua.LNil)
-	a.L.Push(lua.LString(err.Error()))
-	a.L.Push(lua.LString(auth.Reason(err)))
-	return 3
+	a.L.Push(lua.LString(refusal.Error()))
+	a.L.Push(lua.LString(refusal.Reason()))
+	a.L.Push(number(float64(refusal.Status())))
+	a.L.Push(optional(strings.Join(refusal.Challenges(), ", ")))
+	return 5
 }
 
-// verifierArg finds the verifier for argument 2. That of the filter's own conf is kept with its settings.
-func verifierArg(a vm.Args) *auth.JWT {
+// tokens is a verifier of tokens as settings keep one.
+type tokens struct{ auth.TokenVerifier }
+
+// tokensArg finds the verifier for argument 2. That of the filter's own conf is kept with its settings.
+func tokensArg(a vm.Args) auth.TokenVerifier {
 	t := a.Table(2)
 	f, _ := a.VM.Slot.(*frame)
 	own := f != nil && f.conf == t
 	if own {
-		if v := f.turn.settings.verifier.Load(); v != nil {
-			return v
+		if v := f.turn.settings.tokens.Load(); v != nil {
+			return v.TokenVerifier
 		}
 	}
-	v, err := worldOf(a.VM).shared.verifiers.get(jwtOptions(a, a.VM.Readable(t)))
-	if err != nil {
-		raiseSetting(a.L, jwtCulprit(a.VM.Readable(t), err), err)
-	}
+	v := tokensOf(worldOf(a.VM), newFields(a.L, a.VM.Readable(t), ""))
 	if own {
-		f.turn.settings.verifier.Store(v)
+		f.turn.settings.tokens.Store(&tokens{v})
 	}
 	return v
 }
 
-func jwtOptions(a vm.Args, t *lua.LTable) auth.JWTOptions {
-	o := auth.JWTOptions{Algorithm: jwtText(a, t, "algorithm")}
-	if secret := jwtText(a, t, "secret"); secret != "" {
-		o.Secret = []byte(secret)
-	}
-	if key := jwtText(a, t, "public_key"); key != "" {
-		o.PublicKey = []byte(key)
-	}
-	o.Issuer, o.Audience, o.Required = jwtList(a, t, "issuer"), jwtList(a, t, "audience"), jwtList(a, t, "required")
-	switch v := t.RawGetString("leeway").(type) {
-	case *lua.LNilType:
-	case lua.LNumber:
-		o.Leeway = time.Duration(float64(v) * float64(time.Second))
-	default:
-		a.Raise("%s: leeway is a number of seconds", a.Func.Name)
-	}
-	return o
-}
-
-func jwtText(a vm.Args, t *lua.LTable, name string) string {
-	switch v := t.RawGetString(name).(type) {
-	case *lua.LNilType:
-	case lua.LString:
-		if len(v) <= maxJWTText {
-			return string(v)
+// tokensOf gives the verifier of these settings: one that is there already, or a new one. What is impossible raises, with the setting's name.
+func tokensOf(w *world, f *fields) auth.TokenVerifier {
+	build := readTokens(w, f)
+	id := f.id("tokens")
+	if !fetches(f) {
+		v, err := w.shared.verifiers.get(id, build)
+		if err != nil {
+			f.bad(f.culprit(err, jwtMain(f)), "%s", err)
 		}
-		a.Raise("%s: %s is longer than %d bytes", a.Func.Name, name, maxJWTText)
-	default:
-		a.Raise("%s: %s is a string, not a %s", a.Func.Name, name, v.Type())
+		return v
 	}
-	return ""
+	kept, ok, err := w.verifiers.Get(id, func() (any, error) { return build() })
+	switch {
+	case err != nil:
+		f.bad(f.culprit(err, jwtMain(f)), "%s", err)
+	case !ok:
+		raise(f.L, "keys are fetched for settings that init has seen: call gw.jwt.check(conf) there")
+	}
+	return kept.(auth.TokenVerifier)
 }
 
-func jwtList(a vm.Args, t *lua.LTable, name string) []string {
-	switch v := t.RawGetString(name).(type) {
-	case *lua.LNilType:
-		return nil
-	case lua.LString:
-		return []string{string(v)}
-	case *lua.LTable:
-		items := stringsOf(v)
-		long := func(item string) bool { return len(item) > maxJWTText }
-		if n := vm.Thaw(v).MaxN(); len(items) == n && n <= maxJWTItems && !slices.ContainsFunc(items, long) {
-			return items
-		}
-	}
-	a.Raise("%s: %s is a list of at most %d strings", a.Func.Name, name, maxJWTItems)
-	return nil
-}
+// fetches tells whether the keys of such settings are fetched.
+func fetches(f *fields) bool { return f.has("jwks_url") || f.has("discovery") || f.has("issuers") }
 
-// What the settings of a verifier may be at most.
-const (
-	maxJWTText  = 64 << 10
-	maxJWTItems = 256
-)
-
-// jwtCulprit guesses which setting an impossible verifier fails for.
-func jwtCulprit(t *lua.LTable, err error) string {
-	for _, name := range []string{"algorithm", "leeway", "public_key", "secret"} {
-		if strings.Contains(err.Error(), name) && t.RawGetString(name) != lua.LNil {
+// jwtMain is the setting that an impossible key is blamed on.
+func jwtMain(f *fields) string {
+	for _, name := range []string{"public_key", "jwks", "jwks_url", "discovery", "issuers"} {
+		if f.has(name) {
 			return name
 		}
-	}
-	if t.RawGetString("public_key") != lua.LNil {
-		return "public_key"
 	}
 	return "secret"
 }
@@ -189,41 +160,26 @@ func claimValue(v auth.Value) lua.LValue {
 // verifiers keeps verifiers over reloads, so that what they remember stays: as many as a configuration may reasonably have.
 type verifiers struct {
 	mu    sync.Mutex
-	known map[[sha256.Size]byte]*auth.JWT
+	known map[auth.ID]auth.TokenVerifier
 }
 
 const maxVerifiers = 256
 
-func (c *verifiers) get(o auth.JWTOptions) (*auth.JWT, error) {
-	id := verifierID(o)
+func (c *verifiers) get(id auth.ID, build func() (auth.TokenVerifier, error)) (auth.TokenVerifier, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if v := c.known[id]; v != nil {
 		return v, nil
 	}
-	v, err := auth.NewJWT(o)
+	v, err := build()
 	if err != nil {
 		return nil, err
 	}
 	if c.known == nil || len(c.known) >= maxVerifiers {
-		c.known = map[[sha256.Size]byte]*auth.JWT{}
+		c.known = map[auth.ID]auth.TokenVerifier{}
 	}
 	c.known[id] = v
 	return v, nil
-}
-
-// verifierID tells apart what options say; no secret can be read from it.
-func verifierID(o auth.JWTOptions) [sha256.Size]byte {
-	parts := []string{string(o.Secret), string(o.PublicKey), o.Algorithm, o.Leeway.String()}
-	for _, names := range [][]string{o.Issuer, o.Audience, o.Required} {
-		parts = append(parts, strings.Join(names, "\x00"), "\x01")
-	}
-	var all []byte
-	for _, part := range parts {
-		all = append(all, byte(len(part)), byte(len(part)>>8), byte(len(part)>>16))
-		all = append(all, part...)
-	}
-	return sha256.Sum256(all)
 }
 
 // settingError is raised by natives that refuse a setting, so that building a pipeline can say where it stands.

@@ -19,6 +19,7 @@ type machine struct {
 
 	initTimers [][]timerDeclaration // by the settings' index: of init
 	declared   *[]timerDeclaration  // where gw.time.every puts them now; nil: nowhere
+	waiter     waiter
 }
 
 func newMachine(s *stage) *machine {

@@ -21,6 +21,7 @@ var modules = []module{
 	{"log", "lines in the gateway's log.", logFuncs},
 	{"json", "JSON that keeps its shape and its digits.", jsonFuncs},
 	{"jwt", "bearer tokens.", jwtFuncs},
+	{"auth", "who calls, by proofs of every kind.", authFuncs},
 	{"limit", "how often a caller may come.", limitFuncs},
 	{"balance", "one endpoint of an upstream.", balanceFuncs},
 	{"upstream", "which upstreams there are.", upstreamFuncs},
@@ -53,7 +54,7 @@ func Funcs() []vm.Func {
 // Methods is the part of the binding table that stands on handles.
 func Methods() []vm.Func {
 	var all []vm.Func
-	for _, of := range [][]vm.Func{requestMethods, queryMethods, responseMethods, entryMethods, metricMethods} {
+	for _, of := range [][]vm.Func{requestMethods, queryMethods, responseMethods, entryMethods, metricMethods, verifierMethods} {
 		all = append(all, of...)
 	}
 	return all

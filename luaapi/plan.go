@@ -3,6 +3,7 @@ package luaapi
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -42,11 +43,12 @@ func (p *Pipeline) Stages(route *core.Route) []core.Stage {
 // Identity lists the headers that only filters may set.
 func (p *Pipeline) Identity() []string { return p.world.identity.names }
 
-// Commit makes the pipeline's limiters, Redis clients, timers and the sizes of its stores the running ones. It is called once, when the
+// Commit makes the pipeline's limiters, Redis clients, verifiers, timers and the sizes of its stores the running ones. It is called once, when the
 // pipeline goes live.
 func (p *Pipeline) Commit() {
 	p.world.redis.Commit()
 	p.world.limits.Commit()
+	p.world.verifiers.Commit()
 	p.world.shared.commit(p.config, p.caches)
 	p.world.timers.replace(p.timers)
 }
@@ -247,14 +249,31 @@ func (b *builder) try(st *stage) {
 // failedInit notes what init raised: at the setting that it names, or else at the settings as a whole.
 func (b *builder) failedInit(set *settings, err error) {
 	if wrong := settingOf(err); wrong != nil {
-		pos := set.where
-		if v, ok := set.table.Get(wrong.name); ok {
-			pos = v.Pos
-		}
-		b.errs.Add(pos, set.key+"."+wrong.name, "%s", wrong.text)
+		b.errs.Add(placeOf(set, wrong.name), set.key+"."+wrong.name, "%s", wrong.text)
 		return
 	}
 	b.errs.Add(set.where, set.key, "%s", err)
+}
+
+// placeOf finds where a setting stands, as near as the name of one within others leads.
+func placeOf(set *settings, name string) conf.Pos {
+	pos, table := set.where, set.table
+	for name != "" && table != nil {
+		v, ok := table.Get(name)
+		rest := ""
+		for cut := len(name); !ok && cut > 0; {
+			if cut = strings.LastIndexByte(name[:cut], '.'); cut > 0 {
+				v, ok = table.Get(name[:cut])
+				rest = name[cut+1:]
+			}
+		}
+		if !ok {
+			break
+		}
+		pos, name = v.Pos, rest
+		table, _ = v.V.(*conf.Table)
+	}
+	return pos
 }
 
 func (b *builder) pipeline() *Pipeline {

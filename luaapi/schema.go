@@ -28,12 +28,13 @@ type setting struct {
 	min, max *float64    // of the value, or of its length; in seconds and bytes where it has a unit
 	pattern  *regexp.Regexp
 	doc      string
+	identity bool // its value, or the names of a map, are headers that only this filter may set
 	line     int
 }
 
 var settingKinds = []string{"string", "number", "integer", "boolean", "duration", "size", "rate", "list", "map", "enum", "secret"}
 
-var settingOptions = []string{"default", "required", "min", "max", "pattern", "values", "of", "doc"}
+var settingOptions = []string{"default", "required", "min", "max", "pattern", "values", "of", "doc", "identity"}
 
 // readSchema reads M.config. Faults are noted at the script.
 func (b *builder) readSchema(s *script, config *lua.LTable) *schema {
@@ -106,6 +107,12 @@ func (b *builder) readOption(s *script, st *setting, path string, key, v lua.LVa
 			bad("is true or false")
 		}
 		st.required = bool(is)
+	case "identity":
+		is, ok := v.(lua.LBool)
+		if !ok || st.kind != "map" && st.kind != "string" {
+			bad("is true for a string that names a header, or a map whose names do")
+		}
+		st.identity = bool(is)
 	case "min", "max":
 		n, ok := b.bound(st, v)
 		if !ok {

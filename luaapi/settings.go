@@ -12,7 +12,6 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/moongate/moongate/conf"
-	"github.com/moongate/moongate/core/auth"
 	"github.com/moongate/moongate/luaapi/vm"
 )
 
@@ -27,7 +26,7 @@ type settings struct {
 	key    string // dotted key of the table, for messages
 	origin origin
 
-	verifier atomic.Pointer[auth.JWT] // of gw.jwt.verify(token, conf)
+	tokens atomic.Pointer[tokens] // of gw.jwt.verify(token, conf)
 }
 
 // apply checks written settings against the schema and gives the table that scripts see. Faults are noted at the keys.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/auth"
 	"github.com/moongate/moongate/core/limit"
 	"github.com/moongate/moongate/core/redis"
 	"github.com/moongate/moongate/luaapi/vm"
@@ -22,6 +23,7 @@ type world struct {
 	timers      *Timers
 	limits      *limit.Plan
 	redis       *redis.Plan
+	verifiers   *auth.Plan
 	env         map[string]conf.Secret
 	names       []string // of the variables that may be read
 	identity    *identity

@@ -47,6 +47,13 @@ func (s *Scrape) Tripped(stage, script string, is bool) {
 	s.gauge(filterTripped, number(is), stage, script)
 }
 
+// KeySource tells of a key set that is fetched.
+func (s *Scrape) KeySource(name string, succeeded, failed uint64, keys int) {
+	s.counter(keyFetches, float64(succeeded), name, "success")
+	s.counter(keyFetches, float64(failed), name, "failure")
+	s.gauge(keysKept, float64(keys), name)
+}
+
 // UpstreamPool tells of the connections to an upstream's endpoints, all together.
 func (s *Scrape) UpstreamPool(upstream string, p Pool) { s.pool(&upstreamPool, p, upstream) }
 

@@ -94,6 +94,7 @@ func (s source) Collect(out *metrics.Scrape) {
 		out.UpstreamPool(upstream, pool)
 		out.Endpoints(upstream, s.endpoints)
 	}
+	out.KeySource("https://id.example.com/jwks.json", 3, 1, 2)
 	out.LogDropped(4)
 	out.Upgrades("user", 2, 5)
 	out.Handshakes(7, 1)
@@ -135,6 +136,8 @@ func TestEveryMetricIsShownAndLintsClean(t *testing.T) {
 		`moongate_filter_timeouts_total{script="jwt",stage="auth",zone="eu-1"}`:                                      1,
 		`moongate_http_cut_requests_total{reason="slow_body",zone="eu-1"}`:                                           3,
 		`moongate_limiter_refused_total{limiter="user/rate_limit",zone="eu-1"}`:                                      7,
+		`moongate_auth_key_fetches_total{result="failure",url="https://id.example.com/jwks.json",zone="eu-1"}`:       1,
+		`moongate_auth_keys{url="https://id.example.com/jwks.json",zone="eu-1"}`:                                     2,
 		`moongate_vm_pool_size{stage="auth",zone="eu-1"}`:                                                            3,
 		`moongate_vm_pool_busy{stage="auth",zone="eu-1"}`:                                                            1,
 		`moongate_vm_pool_wait_seconds_total{stage="auth",zone="eu-1"}`:                                              1.5,

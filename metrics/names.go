@@ -17,7 +17,7 @@ func define(name, help string, labels ...string) family {
 	return family{name, prometheus.NewDesc(name, help, labels, nil), labels}
 }
 
-// The metrics of the gateway. Labels: route, upstream, stage, script, limiter, redis and endpoint are names of the configuration; class
+// The metrics of the gateway. Labels: route, upstream, stage, script, limiter, redis, endpoint and url are of the configuration; class
 // is 1xx to 5xx; result is success or failure; reason is one of those below.
 var (
 	httpRequests = define("moongate_http_requests_total",
@@ -75,6 +75,10 @@ var (
 		"Runs of a filter's loaders.", "script", "result")
 	timerRuns = define("moongate_timer_runs_total",
 		"Runs of a filter's timers: success, failure, skipped (the run before took too long).", "script", "result")
+	keyFetches = define("moongate_auth_key_fetches_total",
+		"Tries to fetch a key set, by its URL or issuer.", "url", "result")
+	keysKept = define("moongate_auth_keys",
+		"Keys of a set that is fetched; 0 until the first fetch has succeeded.", "url")
 
 	upstreamPool = definePool("moongate_upstream_pool", "connections to an upstream", "upstream")
 
@@ -147,6 +151,7 @@ func families() []family {
 		httpRequests, httpDuration, httpUnrouted, httpCut, upgradesOpen, upgrades, tlsHandshakes, filterDuration, filterErrors, filterTimeouts, filterTrips, filterTripped,
 		vmRetired, vmWaiting, limiterRefused,
 		redisUp, redisCalls, redisPending,
+		keyFetches, keysKept,
 		upstreamReady, endpointReady, reloads, reloadSuccessful, reloadTime, logDropped, scriptOverflows, buildInfo,
 		cacheLookups, cacheLoads, timerRuns,
 	}

@@ -146,6 +146,9 @@ func (a *app) ready() (bool, string) {
 	if a.gateway.Draining() {
 		return false, "draining"
 	}
+	if err := a.scripts.auth.Ready(); err != nil {
+		return false, err.Error()
+	}
 	return true, ""
 }
 
@@ -190,6 +193,7 @@ func (a *app) run(ctx context.Context) error {
 	var scripts sync.WaitGroup
 	scripts.Go(func() { a.scripts.guardHeap(demoCtx) })
 	scripts.Go(func() { a.scripts.timers.Run(demoCtx) })
+	scripts.Go(func() { a.scripts.auth.Run(demoCtx) })
 	err := a.gateway.Run(ctx)
 	endDemo()
 	scripts.Wait()

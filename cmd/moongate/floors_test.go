@@ -43,6 +43,8 @@ var outside = map[string][]string{
 	"github.com/prometheus/client_golang": {"metrics"},
 	"github.com/prometheus/client_model":  {"metrics"},
 	"github.com/golang-jwt/jwt":           {"core/auth"},
+	"github.com/go-ldap/ldap":             {"core/auth"},
+	"golang.org/x/crypto":                 {"core/auth"},
 	"github.com/tidwall/gjson":            {"core/route", "luaapi"},
 	"github.com/klauspost/compress":       {"core/compress"},
 	"github.com/andybalholm/brotli":       {"core/compress"},

@@ -40,8 +40,8 @@ func BearerToken(value []byte) ([]byte, error) {
 }
 
 var (
-	errNoBearer = &Refusal{ErrMissing, "no Authorization header with the scheme Bearer"}
-	errJunk     = &Refusal{ErrInvalid, "Authorization is not one bearer token"}
+	errNoBearer = &Refusal{kind: ErrMissing, reason: "no Authorization header with the scheme Bearer"}
+	errJunk     = &Refusal{kind: ErrInvalid, reason: "Authorization is not one bearer token"}
 )
 
 // isToken68 says that the text is a token68 (RFC 9110, section 11.2).

@@ -27,7 +27,7 @@ func at(t time.Time) func() time.Time { return func() time.Time { return t } }
 
 func verifier(t testing.TB, o auth.JWTOptions) *auth.JWT {
 	t.Helper()
-	if o.Secret == nil && o.PublicKey == nil {
+	if o.Secret == nil && o.PublicKey == nil && o.KeySet == nil && o.Keys == nil {
 		o.Secret = secret
 	}
 	if o.Clock == nil {

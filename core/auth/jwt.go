@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -20,14 +21,19 @@ const (
 	DefaultCache = 4096
 )
 
-// JWTOptions say which tokens a verifier accepts. One of Secret and PublicKey is needed; the rest may stay zero.
+// JWTOptions say which tokens a verifier accepts. One of Secret, PublicKey, KeySet and Keys is needed; the rest may stay zero.
 type JWTOptions struct {
 	// Secret is the shared key of HS256 (the default), HS384 or HS512: at least 32, 48 or 64 bytes.
 	Secret []byte
 	// PublicKey is a PEM block: PUBLIC KEY, RSA PUBLIC KEY (at least 2048 bits) or CERTIFICATE, whose dates do not matter.
 	PublicKey []byte
+	// KeySet is a JSON Web Key Set (RFC 7517). Each key verifies with its own algorithm alone: the one that it names, or else
+	// Algorithm, or else the first that goes with its kind.
+	KeySet []byte
+	// Keys is a key set that is fetched, under the same rules. Shared secrets in it are not used.
+	Keys *KeySource
 	// Algorithm is the only one accepted, whatever a token's head says. "" is HS256 for a secret, RS256 for an RSA key, and
-	// else the one that goes with the key: ES256, ES384, ES512, EdDSA.
+	// else the one that goes with the key: ES256, ES384, ES512, EdDSA; of a key set every key's own.
 	Algorithm string
 	// Issuer lists whose tokens are accepted; empty: anybody's.
 	Issuer []string
@@ -35,6 +41,12 @@ type JWTOptions struct {
 	Audience []string
 	// Required lists claims that a token must have, not null.
 	Required []string
+	// Rules are conditions on the claims. A genuine token that does not fulfil them is an ErrForbidden.
+	Rules []Rule
+	// Revoked tells whether the token of an id (jti) was taken back; nil: none is. It is asked each time and must not wait.
+	Revoked func(id string) bool
+	// User is the claim, or the path to it, that names the caller; "" is sub.
+	User string
 	// Leeway is how far clocks may differ; it applies to exp, nbf and iat alike.
 	Leeway time.Duration
 	// Cache is the number of verified tokens remembered, 0 for DefaultCache; below 0 none are.
@@ -43,29 +55,22 @@ type JWTOptions struct {
 	Clock func() time.Time
 }
 
-// JWT verifies JSON Web Tokens in compact form (RFC 7519, 7515) under one key. It is safe for concurrent use. Verified tokens
-// are remembered by their text, each until it expires, as long as the verifier lives.
+// JWT verifies JSON Web Tokens in compact form (RFC 7519, 7515) under one key or one set of keys. It is safe for concurrent use. Verified
+// tokens are remembered by their text, each until it expires or its key is taken away, as long as the verifier lives.
 type JWT struct {
-	key    key
+	key    *key    // the one there is, whatever a token's kid says; nil: a set
+	keys   *keySet // fixed
+	source *KeySource
 	claims JWTOptions
 	clock  func() time.Time
-	cache  *cache                 // nil: none
-	head   atomic.Pointer[string] // the last head that was accepted: an issuer's tokens share it
+	cache  *cache               // nil: none
+	head   atomic.Pointer[head] // the last head that was accepted: an issuer's tokens share it
 }
 
 // NewJWT makes a verifier. The error says which option is impossible and what would be right; it never contains the key.
 func NewJWT(o JWTOptions) (*JWT, error) {
-	v := &JWT{claims: o, clock: o.Clock}
-	var err error
-	switch {
-	case o.Secret != nil && o.PublicKey != nil:
-		err = errors.New("both a secret and a public key: want one of them")
-	case o.PublicKey != nil:
-		v.key, err = publicKey(o.Algorithm, o.PublicKey)
-	default:
-		v.key, err = secretKey(o.Algorithm, o.Secret)
-	}
-	if err != nil {
+	v := &JWT{claims: o, clock: o.Clock, source: o.Keys}
+	if err := v.setKeys(o); err != nil {
 		return nil, err
 	}
 	if o.Leeway < 0 {
@@ -74,65 +79,129 @@ func NewJWT(o JWTOptions) (*JWT, error) {
 	if v.clock == nil {
 		v.clock = time.Now
 	}
+	if o.User == "" {
+		v.claims.User = "sub"
+	}
 	if o.Cache == 0 {
 		o.Cache = DefaultCache
 	}
 	if o.Cache > 0 {
 		v.cache = newCache(o.Cache)
 	}
-	v.claims.Secret, v.claims.PublicKey = nil, nil
+	v.claims.Secret, v.claims.PublicKey, v.claims.KeySet = nil, nil, nil
 	return v, nil
 }
 
-// Algorithm is the one algorithm that the verifier accepts.
-func (v *JWT) Algorithm() string { return v.key.method.Alg() }
+func (v *JWT) setKeys(o JWTOptions) (err error) {
+	ways := 0
+	for _, given := range []bool{o.Secret != nil, o.PublicKey != nil, o.KeySet != nil, o.Keys != nil} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case o.Secret != nil && o.PublicKey != nil && ways == 2:
+		return errors.New("both a secret and a public key: want one of them")
+	case ways > 1:
+		return errors.New("more than one of a secret, a public key, a key set and its URL: want one of them")
+	case o.PublicKey != nil:
+		v.key, err = publicKey(o.Algorithm, o.PublicKey)
+	case o.KeySet != nil:
+		var faults []keyFault
+		if v.keys, faults, err = parseKeySet(o.KeySet, o.Algorithm, true); err == nil && len(faults) > 0 {
+			err = errors.New(faults[0].String())
+		}
+		if err != nil {
+			err = fmt.Errorf("jwks: %w", err)
+		}
+	case o.Keys == nil:
+		v.key, err = secretKey(o.Algorithm, o.Secret)
+	}
+	return err
+}
+
+// Algorithm is the one algorithm that the verifier accepts; "" when its keys have each their own.
+func (v *JWT) Algorithm() string {
+	if v.key == nil {
+		return v.claims.Algorithm
+	}
+	return v.key.method.Alg()
+}
 
 // Verify tells what a token says, or why it is refused: the error is a *Refusal. The text is not kept: it may be a view of a
-// buffer that is reused after the call. A token seen before costs a look-up and no allocation.
-func (v *JWT) Verify(text string) (*Token, error) {
+// buffer that is reused after the call. A token seen before costs a look-up and no allocation. It never waits: where keys would have
+// to be fetched first, the token is refused.
+func (v *JWT) Verify(text string) (*Token, error) { return v.VerifyWait(nil, text) }
+
+// VerifyWait is Verify that waits, within w, for keys that are on their way: the first ones, or those that a token with an unknown kid
+// needs. w may be nil.
+func (v *JWT) VerifyWait(w Waiter, text string) (*Token, error) {
 	if text == "" {
-		return nil, &Refusal{ErrMissing, "no token"}
+		return nil, &Refusal{kind: ErrMissing, reason: "no token"}
 	}
 	if len(text) > MaxToken {
 		return nil, invalid("longer than 8 KiB")
 	}
-	now := v.clock().UnixNano()
 	if v.cache == nil {
-		return v.verify(text, now)
-	}
-	hash := v.cache.hash(text)
-	if t := v.cache.get(hash, text); t != nil {
-		if err := t.check(now); err != nil {
+		t, err := v.verify(w, text)
+		if err != nil {
 			return nil, err
 		}
-		return t, nil
+		return v.judge(t, v.clock().UnixNano())
 	}
-	t, err := v.verify(text, now)
+	hash := v.cache.hash(text)
+	if t := v.cache.get(hash, text); t != nil && !t.key.gone.Load() {
+		return v.judge(t, v.clock().UnixNano())
+	}
+	t, err := v.verify(w, text)
 	if err != nil {
 		return nil, err
 	}
-	t.text, t.hash = strings.Clone(text), hash
-	return v.cache.put(t, now), nil
+	now := v.clock().UnixNano()
+	if err := t.check(now); err == nil {
+		t.text, t.hash = strings.Clone(text), hash
+		t = v.cache.put(t, now)
+	}
+	return v.judge(t, now)
 }
 
+// judge says whether a genuine token is accepted now.
+func (v *JWT) judge(t *Token, now int64) (*Token, error) {
+	if err := t.check(now); err != nil {
+		return nil, err
+	}
+	if v.claims.Revoked != nil && t.id != "" && v.claims.Revoked(t.id) {
+		return nil, errRevoked
+	}
+	if t.denied != nil {
+		return nil, t.denied
+	}
+	return t, nil
+}
+
+var errRevoked = &Refusal{kind: ErrInvalid, reason: "jti was revoked"}
+
 // verify checks a token part by part; nothing of the claims is looked at before the signature holds.
-func (v *JWT) verify(text string, now int64) (*Token, error) {
+func (v *JWT) verify(w Waiter, text string) (*Token, error) {
 	first, last := strings.IndexByte(text, '.'), strings.LastIndexByte(text, '.')
 	if first < 0 || first == last || strings.IndexByte(text[first+1:last], '.') >= 0 {
 		return nil, invalid("not three parts")
 	}
 	scratch := buffers.Get().(*[]byte)
 	defer buffers.Put(scratch)
-	if err := v.checkHead(text[:first], *scratch); err != nil {
+	h, err := v.parseHead(text[:first], *scratch)
+	if err != nil {
 		return nil, err
 	}
 	signature, ok := decode((*scratch)[:0], text[last+1:])
 	if !ok {
 		return nil, invalid("signature is not base64url")
 	}
-	if !v.key.verify(text[:last], signature) {
-		return nil, invalid("signature does not match")
+	k, err := v.find(w, h, text[:last], signature)
+	if err != nil {
+		return nil, err
 	}
+	v.head.Store(h)
 	payload, ok := decode((*scratch)[:0], text[first+1:last])
 	if !ok {
 		return nil, invalid("claims are not base64url")
@@ -141,13 +210,11 @@ func (v *JWT) verify(text string, now int64) (*Token, error) {
 	if err != nil {
 		return nil, invalid("claims: " + err.Error())
 	}
-	t := &Token{Claims: claims}
+	t := &Token{Claims: claims, key: k, by: v}
 	if err := v.checkClaims(t); err != nil {
 		return nil, err
 	}
-	if err := t.check(now); err != nil {
-		return nil, err
-	}
+	t.denied = checkRules(v.claims.Rules, claims)
 	return t, nil
 }
 
@@ -157,37 +224,77 @@ var buffers = sync.Pool{New: func() any {
 	return &b
 }}
 
-// checkHead checks a token's head (RFC 7515, section 4.1). What it says about keys is never followed.
-func (v *JWT) checkHead(part string, scratch []byte) error {
-	if known := v.head.Load(); known != nil && *known == part {
-		return nil
+// head is what a token's first part says (RFC 7515, section 4.1).
+type head struct {
+	part     string
+	alg, kid string
+	hasKid   bool
+}
+
+// parseHead reads a token's head. What it says about keys, but for the name of one, is never followed.
+func (v *JWT) parseHead(part string, scratch []byte) (*head, error) {
+	if known := v.head.Load(); known != nil && known.part == part {
+		return known, nil
 	}
 	text, ok := decode(scratch[:0], part)
 	if !ok {
-		return invalid("head is not base64url")
+		return nil, invalid("head is not base64url")
 	}
-	head, err := parseMap(string(text))
+	fields, err := parseMap(string(text))
 	if err != nil {
-		return invalid("head: " + err.Error())
-	}
-	alg, _ := head.Get("alg")
-	if alg.Kind() != String || alg.Text() != v.key.method.Alg() {
-		return invalid("head: alg is not " + v.key.method.Alg())
+		return nil, invalid("head: " + err.Error())
 	}
 	for _, name := range []string{"typ", "cty", "kid"} {
-		if value, ok := head.Get(name); ok && value.Kind() != String {
-			return invalid("head: " + name + " is not a string")
+		if value, ok := fields.Get(name); ok && value.Kind() != String {
+			return nil, invalid("head: " + name + " is not a string")
 		}
 	}
-	if _, ok := head.Get("crit"); ok { // section 4.1.11: no extension is known here
-		return invalid("head: crit names extensions")
+	if _, ok := fields.Get("crit"); ok { // section 4.1.11: no extension is known here
+		return nil, invalid("head: crit names extensions")
 	}
-	if b64, ok := head.Get("b64"); ok && !b64.Bool() { // RFC 7797
-		return invalid("head: b64 is not true")
+	if b64, ok := fields.Get("b64"); ok && !b64.Bool() { // RFC 7797
+		return nil, invalid("head: b64 is not true")
 	}
-	part = strings.Clone(part)
-	v.head.Store(&part)
-	return nil
+	alg, _ := fields.Get("alg")
+	if alg.Kind() != String || v.key != nil && alg.Text() != v.key.method.Alg() {
+		return nil, invalid("head: alg is not " + cmp.Or(v.Algorithm(), "a string"))
+	}
+	kid, hasKid := fields.Get("kid")
+	return &head{part: strings.Clone(part), alg: alg.Text(), kid: kid.Text(), hasKid: hasKid}, nil
+}
+
+// find gives the key that made the signature.
+func (v *JWT) find(w Waiter, h *head, text string, signature []byte) (*key, error) {
+	switch {
+	case v.key != nil:
+		if !v.key.verify(text, signature) {
+			return nil, invalid("signature does not match")
+		}
+		return v.key, nil
+	case v.source == nil:
+		k, _, err := v.keys.find(h, text, signature)
+		return k, err
+	}
+	set, err := v.source.first(w)
+	if err != nil {
+		return nil, err
+	}
+	for range 2 { // a fetch that was on its way may have begun too early
+		k, stale, err := set.find(h, text, signature)
+		if err == nil || !stale {
+			return k, err
+		}
+		next, more := v.source.newer(w, set)
+		if more != nil {
+			return nil, more
+		}
+		if next == nil {
+			return nil, err
+		}
+		set = next
+	}
+	k, _, err := set.find(h, text, signature)
+	return k, err
 }
 
 // checkClaims checks the registered claims (RFC 7519, section 4.1) and sets the token's times.
@@ -212,6 +319,12 @@ func (v *JWT) checkClaims(t *Token) error {
 		if value, _ := t.Claims.Get(name); value.Kind() == Null {
 			return invalid(name + " is missing")
 		}
+	}
+	id, _ := t.Claims.Get("jti")
+	t.id = id.Text()
+	user, _ := t.Claims.Find(v.claims.User)
+	if name, ok := user.plain(); ok && isUser(name) {
+		t.identity = Identity{User: name, Kind: "jwt", Claims: t.Claims}
 	}
 	return v.setTimes(t)
 }

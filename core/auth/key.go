@@ -7,6 +7,7 @@ import (
 	"crypto/elliptic"
 	"crypto/hmac"
 	"crypto/rsa"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"hash"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/golang-jwt/jwt/v5"
 
@@ -28,6 +30,11 @@ type key struct {
 	method jwt.SigningMethod
 	key    any
 	macs   *sync.Pool // of *mac, for a shared secret
+
+	// Of a key in a set:
+	kid  string            // "" when it has none
+	id   [sha256.Size]byte // tells apart keys that differ in anything
+	gone atomic.Bool       // the set has it no longer: what was verified with it counts no more
 }
 
 // mac is a keyed hash that is used again: keying it costs more than hashing a token (BenchmarkVerifyHS256).
@@ -69,35 +76,40 @@ func pss(m *jwt.SigningMethodRSAPSS) jwt.SigningMethod {
 }
 
 // secretKey checks a shared secret: it is at least as long as the hash (RFC 7518, section 3.2).
-func secretKey(algorithm string, secret []byte) (key, error) {
+func secretKey(algorithm string, secret []byte) (*key, error) {
 	if bytes.Contains(secret, []byte("-----BEGIN ")) {
-		return key{}, errors.New("secret is a PEM block: want a public key in its place")
+		return nil, errors.New("secret is a PEM block: want a public key in its place")
 	}
 	method, err := choose(algorithm, "a secret", hmacMethods)
 	if err != nil {
-		return key{}, err
+		return nil, err
 	}
 	algo := method.(*jwt.SigningMethodHMAC).Hash
 	if len(secret) < algo.Size() {
-		return key{}, fmt.Errorf("secret has %d bytes: %s wants at least %d", len(secret), method.Alg(), algo.Size())
+		return nil, fmt.Errorf("secret has %d bytes: %s wants at least %d", len(secret), method.Alg(), algo.Size())
 	}
 	secret = bytes.Clone(secret)
 	macs := &sync.Pool{New: func() any { return &mac{Hash: hmac.New(algo.New, secret)} }}
-	return key{method, secret, macs}, nil
+	return &key{method: method, key: secret, macs: macs}, nil
 }
 
 // publicKey checks a PEM public key or certificate.
-func publicKey(algorithm string, text []byte) (key, error) {
+func publicKey(algorithm string, text []byte) (*key, error) {
 	public, err := parsePublic(text)
 	if err != nil {
-		return key{}, err
+		return nil, err
 	}
+	return newPublicKey(algorithm, public)
+}
+
+// newPublicKey checks a public key of any kind.
+func newPublicKey(algorithm string, public any) (*key, error) {
 	var kind string
 	var methods []jwt.SigningMethod
 	switch k := public.(type) {
 	case *rsa.PublicKey:
 		if bits := k.N.BitLen(); bits < minRSA {
-			return key{}, fmt.Errorf("public key: RSA with %d bits, want at least %d", bits, minRSA)
+			return nil, fmt.Errorf("public key: RSA with %d bits, want at least %d", bits, minRSA)
 		}
 		kind, methods = "an RSA key", rsaMethods
 	case *ecdsa.PublicKey:
@@ -112,9 +124,9 @@ func publicKey(algorithm string, text []byte) (key, error) {
 	}
 	method, err := choose(algorithm, kind, methods)
 	if err != nil {
-		return key{}, err
+		return nil, err
 	}
-	return key{method: method, key: public}, nil
+	return &key{method: method, key: public}, nil
 }
 
 // choose finds the named algorithm among those a kind of key is good for; "" is the first of them.
@@ -132,8 +144,13 @@ func choose(algorithm, kind string, methods []jwt.SigningMethod) (jwt.SigningMet
 		}
 		names = append(names, m.Alg())
 	}
-	return nil, fmt.Errorf("algorithm %q does not go with %s: want %s", algorithm, kind, strings.Join(names, ", "))
+	return nil, misfit(fmt.Sprintf("algorithm %q does not go with %s: want %s", algorithm, kind, strings.Join(names, ", ")))
 }
+
+// misfit is the error of an algorithm that a key is not good for.
+type misfit string
+
+func (m misfit) Error() string { return string(m) }
 
 // parsePublic reads the first PEM block: a key alone, or a certificate, which its chain may follow.
 func parsePublic(text []byte) (any, error) {

@@ -13,8 +13,13 @@ type Token struct {
 
 	text       string
 	hash       uint64
-	from       int64 // valid at and after, in Unix nanoseconds
-	until      int64 // valid before
+	from       int64    // valid at and after, in Unix nanoseconds
+	until      int64    // valid before
+	id         string   // jti
+	key        *key     // that signed it
+	denied     *Refusal // genuine, but a rule is not fulfilled
+	by         *JWT     // that verified it
+	identity   Identity
 	attachment atomic.Pointer[any]
 }
 
@@ -57,6 +62,6 @@ func (t *Token) check(now int64) error {
 }
 
 var (
-	errExpired = &Refusal{ErrExpired, "exp has passed"}
-	errEarly   = &Refusal{ErrInvalid, "nbf or iat lies in the future"}
+	errExpired = &Refusal{kind: ErrExpired, reason: "exp has passed"}
+	errEarly   = &Refusal{kind: ErrInvalid, reason: "nbf or iat lies in the future"}
 )

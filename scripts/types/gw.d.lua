@@ -165,6 +165,28 @@ function metric:set(n, ...) end
 ---@param ... string a value for each label
 function metric:observe(seconds, ...) end
 
+---@class gw.Verifier
+local verifier = {}
+
+---Tells who sent the request: `user`, `kind`, `claims`, in a policy `verifier` and, where all must pass, `others`. Or nil and the refusal: `status`, `message` for the client, `reason` for the log.
+---@param req gw.Request
+---@return gw.Identity? who read-only
+---@return gw.Refusal? refusal
+function verifier:verify(req) end
+
+---@class gw.Identity
+---@field user string? the caller's name; nil for who has none
+---@field kind string of proof: jwt, api_key, basic, hmac, introspection, forward, certificate, ldap, network or anonymous
+---@field verifier string? its name in a policy
+---@field claims table<string, any> what the proof says beyond the name
+---@field others gw.Identity[]? what the other verifiers of a policy told
+
+---@class gw.Refusal
+---@field status integer 401, 403, 503, or what another service answered
+---@field message string fit for the client
+---@field reason string what was wrong, for the log
+---@field challenges string[] values of WWW-Authenticate
+
 ---@class gw.LimitInfo
 ---@field limit integer what the key may take at once when it has rested
 ---@field remaining integer what it could still take at once
@@ -262,17 +284,83 @@ function gw.json.array(items) end
 -- Bearer tokens.
 gw.jwt = {}
 
----Checks a JSON Web Token: signature under the one algorithm that the key's settings name, times, issuer, audience. Claims that are null read as nil. The second result is fit for the client: `missing bearer token`, `token expired` or `token invalid`; the third for the log.
+---Checks a JSON Web Token: signature under the one algorithm that the key's settings name, times, issuer, audience, conditions. Claims that are null read as nil. The second result is fit for the client: `missing bearer token`, `token expired`, `token invalid`, `not allowed` or `temporarily unavailable`; the third for the log; the fourth is the status it means: 401, 403 or 503; the fifth what WWW-Authenticate should say.
 ---@param token string? such as req.bearer
----@param conf table secret, or public_key (PEM); algorithm, issuer, audience, required, leeway (seconds). Other fields are not looked at
+---@param conf table as for gw.auth.jwt, and `realm`; durations are seconds or texts such as `5s`. Other fields are not looked at
 ---@return table<string, any>? claims read-only
 ---@return string? err why not
 ---@return string? reason what was wrong
+---@return integer? status
+---@return string? challenge
 function gw.jwt.verify(token, conf) end
 
----Raises when no verifier can be made of the settings (a secret that is too short, a broken key): call it in init, so that they are refused at load.
----@param conf table secret, or public_key (PEM); algorithm, issuer, audience, required, leeway (seconds). Other fields are not looked at
+---Raises when no verifier can be made of the settings (a secret that is too short, a broken key): call it in init, so that they are refused at load. Key sets that are fetched need it, since fetching begins when the settings go live.
+---@param conf table as for gw.auth.jwt, and `realm`; durations are seconds or texts such as `5s`. Other fields are not looked at
 function gw.jwt.check(conf) end
+
+-- Who calls, by proofs of every kind.
+gw.auth = {}
+
+---Makes a verifier of JSON Web Tokens: `secret`, `public_key` (PEM), `jwks` (a key set), `jwks_url` or `discovery = true` (the key set of the issuer); `algorithm`, `issuer`, `audience`, `required`, `claims` (conditions), `user` (the claim that names the caller: sub), `leeway` (0s), `revoked` (a store of gw.shared with ids), `revoked_ids`; for key sets that are fetched `refresh` (15m), `cooldown` (30s), `timeout` (5s), `ca` (PEM); or `issuers`, a list of tables with all of these. They stand in `Authorization: Bearer`, or where `header`, `query` or `cookie` says.
+---@param conf table the settings, such as the filter's own conf; other fields are not looked at
+---@return gw.Verifier verifier
+function gw.auth.jwt(conf) end
+
+---Makes a verifier of API keys, of which only a digest is kept. `keys` maps users to `{ hash = "sha256:...", tier, rate, routes, expires }`; `key_lines` is a text with one such entry a line, as JSON with its `user`. They stand in the header `X-Api-Key`, or where `header`, `query` or `cookie` says. The claims are `tier`, `rate` and `routes`, which are the only ones that the key is good for.
+---@param conf table the settings, such as the filter's own conf; other fields are not looked at
+---@return gw.Verifier verifier
+function gw.auth.api_key(conf) end
+
+---Makes a verifier of passwords (RFC 7617). `users` is a text with lines of user:hash as `htpasswd -B` makes them (bcrypt), or with argon2. A password that was right is remembered for `keep` (1m).
+---@param conf table the settings, such as the filter's own conf; other fields are not looked at
+---@return gw.Verifier verifier
+function gw.auth.basic(conf) end
+
+---Makes a verifier of requests signed with a shared key, as docs/auth/hmac.md says. `apps` maps names to secrets, or to `{ secret, hash = "sha512" }`; `signed_headers` lists headers that must be signed too.
+---@param conf table the settings, such as the filter's own conf; other fields are not looked at
+---@return gw.Verifier verifier
+function gw.auth.hmac(conf) end
+
+---Makes a verifier of tokens that their issuer is asked about (RFC 7662), at `url`, as `client_id` with `client_secret`, which go in the form with `post = true`. `issuer`, `audience`, `claims` and `user` as for jwt; answers are remembered for `keep` (1m) and never past exp. `timeout` (5s), `ca` (PEM). They stand in `Authorization: Bearer`, or where `header`, `query` or `cookie` says.
+---@param conf table the settings, such as the filter's own conf; other fields are not looked at
+---@return gw.Verifier verifier
+function gw.auth.introspection(conf) end
+
+---Makes a verifier of requests that another service decides about: it is asked at `url` with the headers of `send` (Authorization, Cookie). An answer of 2xx lets in; its header `user` (X-Auth-User) names the caller, unless `optional`, and those of `take` become claims. From 300 to 499 its answer is the client's. Else: 503. `keep` (0s) remembers good answers; `timeout` (5s), `ca` (PEM).
+---@param conf table the settings, such as the filter's own conf; other fields are not looked at
+---@return gw.Verifier verifier
+function gw.auth.forward(conf) end
+
+---Makes a verifier of TLS certificates of clients, which the listener has verified. `user` is the part that names the caller: `cn` (default), `subject`, `san` or `fingerprint`; `allow` maps subjects, alternative names or fingerprints to callers, and nobody else is let in. The claims are `subject`, `cn`, `o`, `ou`, `sans`, `fingerprint`.
+---@param conf table the settings, such as the filter's own conf; other fields are not looked at
+---@return gw.Verifier verifier
+function gw.auth.certificate(conf) end
+
+---Makes a verifier of passwords that a directory at `url` knows. Callers bind as `user_dn`, or are sought under `base` by `filter`, as `bind_dn` with `bind_password`; %s is the user. `attributes` become claims, as lists; `claims` are conditions on them. `start_tls`, `ca` (PEM), `keep` (1m), `timeout` (5s).
+---@param conf table the settings, such as the filter's own conf; other fields are not looked at
+---@return gw.Verifier verifier
+function gw.auth.ldap(conf) end
+
+---Makes a verifier of addresses of clients. `networks` maps names to lists of networks, or to a text with one a line; `deny` is such a list of who is nobody.
+---@param conf table the settings, such as the filter's own conf; other fields are not looked at
+---@return gw.Verifier verifier
+function gw.auth.network(conf) end
+
+---Joins verifiers. `verifiers` maps names to settings, each with its `kind`, as the functions of gw.auth are called. `require` says how: `any` (default) lets in with the first good proof, `all` wants all of them, `optional` lets in too who brings none, `none` asks nobody. `of` lists the names that count here, in the order in which they are asked; all of them when it is absent, by name. `anonymous` is the user of who is let in without a proof.
+---@param conf table such as the filter's own conf; other fields are not looked at
+---@return gw.Verifier verifier
+function gw.auth.policy(conf) end
+
+---Answers a request that a verifier has refused: 401 with a line of WWW-Authenticate for each scheme that would do, 403 for a good proof that is not enough, 503 when nobody can tell, or what another service answered.
+---@param refusal gw.Refusal the second result of verifier:verify
+---@return gw.Reply reply to be returned from on_request
+function gw.auth.refuse(refusal) end
+
+---Finds what a proof says by its name, or by a path of names joined by dots. Numbers keep their digits; a list of texts is joined by commas, fit for a header.
+---@param who gw.Identity the first result of verifier:verify, or the claims of gw.jwt.verify
+---@param path string such as `org.id`
+---@return any value nil when it is not there
+function gw.auth.claim(who, path) end
 
 -- How often a caller may come.
 gw.limit = {}
