@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/moongate/moongate/core/server"
 )
 
 // The limits of the listener: it serves a handful of operators and scrapers.
@@ -61,7 +63,7 @@ func (s *Server) Prepare(address string, o Options) (*Change, error) {
 	c := &Change{server: s, address: address, options: o}
 	bound := s.now
 	if s.now == nil || s.address != address {
-		ln, err := net.Listen("tcp", address)
+		ln, err := net.Listen(server.Network(address), address)
 		if err != nil {
 			return nil, fmt.Errorf("the admin listener cannot have %s: %w", address, err)
 		}

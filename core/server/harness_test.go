@@ -85,6 +85,24 @@ func open(t *testing.T, h server.Handler, set server.Settings, t0 *server.TLS) *
 	return i
 }
 
+func TestAnIPv4AddressIsIPv4Alone(t *testing.T) {
+	for address, want := range map[string]string{"0.0.0.0:80": "tcp4", "127.0.0.1:80": "tcp4", "[::]:80": "tcp", "[::1]:80": "tcp", ":80": "tcp", "localhost:80": "tcp"} {
+		if got := server.Network(address); got != want {
+			t.Errorf("%s is %s", address, got)
+		}
+	}
+	l, err := server.Listen("0.0.0.0:0", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	if nc, err := net.Dial("tcp", "[::1]:"+port); err == nil {
+		nc.Close()
+		t.Error("it is reached by IPv6")
+	}
+}
+
 // authority is a certificate that signs others.
 type authority struct {
 	cert *x509.Certificate

@@ -50,7 +50,7 @@ func Listen(address string, mode fs.FileMode) (l *Listener, err error) {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		open, err = listenUnix(path, mode)
 	} else {
-		open, err = net.Listen("tcp", address)
+		open, err = net.Listen(Network(address), address)
 	}
 	if err != nil {
 		return nil, err
@@ -58,6 +58,16 @@ func Listen(address string, mode fs.FileMode) (l *Listener, err error) {
 	listener := &Listener{Listener: open}
 	listener.set.Store(&listening{})
 	return listener, nil
+}
+
+// Network is what package net calls the network of an address with host and port: an IPv4 address means IPv4 alone, also 0.0.0.0, which would
+// otherwise be every address of both kinds, as no host at all and [::] are.
+func Network(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if ip, bad := netip.ParseAddr(host); err == nil && bad == nil && ip.Is4() {
+		return "tcp4"
+	}
+	return "tcp"
 }
 
 // Configure says what holds for connections from now on; t is nil where they have no TLS. It may be called at any time.
