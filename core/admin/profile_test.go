@@ -15,3 +15,23 @@ func TestProfilesAreForTheOperator(t *testing.T) {
 		t.Errorf("without the token: %d", res.StatusCode)
 	}
 }
+
+func TestPagesOfOtherSitesAskNothingOfTheOperators(t *testing.T) {
+	d := newDoor()
+	for _, path := range []string{"/debug/pprof/goroutine?debug=1", "/status"} {
+		for line, want := range map[string]int{
+			"Sec-Fetch-Site: cross-site":    http.StatusForbidden,
+			"Sec-Fetch-Site: same-site":     http.StatusForbidden,
+			"Sec-Fetch-Site: same-origin":   http.StatusOK,
+			"Sec-Fetch-Site: none":          http.StatusOK,
+			"Origin: http://evil.test":      http.StatusForbidden,
+			"Origin: null":                  http.StatusForbidden,
+			"Origin: http://127.0.0.1:9180": http.StatusOK,
+			"Accept: */*":                   http.StatusOK,
+		} {
+			if res, _ := d.ask(t, "GET", path, line); res.StatusCode != want {
+				t.Errorf("GET %s with %s: %d, want %d", path, line, res.StatusCode, want)
+			}
+		}
+	}
+}
