@@ -30,12 +30,12 @@ var entryFields = []field{
 			}
 			return optional(f.x.Endpoint.Upstream)
 		}},
-	{name: "endpoint", kind: "string?", doc: "URL of the endpoint that was asked; nil when none was.",
+	{name: "endpoint", kind: "string?", doc: "Endpoint that was asked, as access lines and metrics show it: `host:port` or `unix:/path`; nil when none was.",
 		get: func(f *frame) lua.LValue {
 			if f.x.Endpoint == nil {
 				return lua.LNil
 			}
-			return lua.LString(f.x.Endpoint.String())
+			return lua.LString(f.x.Endpoint.Label())
 		}},
 	{name: "status", kind: "integer", doc: "Status of the answer; 499 when the client had left, 408 when it was too slow.",
 		get: func(f *frame) lua.LValue { return number(float64(f.x.Response.Status)) }},

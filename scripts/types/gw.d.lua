@@ -113,7 +113,7 @@ function res:set_body(body) end
 ---@field host string Host that the client asked for.
 ---@field route string? Name of the route; nil when none matched.
 ---@field upstream string? Name of the upstream that was asked; nil when none was.
----@field endpoint string? URL of the endpoint that was asked; nil when none was.
+---@field endpoint string? Endpoint that was asked, as access lines and metrics show it: `host:port` or `unix:/path`; nil when none was.
 ---@field status integer Status of the answer; 499 when the client had left, 408 when it was too slow.
 ---@field source "upstream"|"filter"|"gateway"|"" Who made the answer.
 ---@field duration_ms number Milliseconds from the request's head to the answer's last byte.
