@@ -73,6 +73,7 @@ func TestDefaultsAreComplete(t *testing.T) {
 		{u.Timeouts.BodyTotal, time.Duration(0)},
 		{u.Pool.Connections, 256},
 		{u.Pool.Wait, time.Second},
+		{u.Pool.Upgrades, 0},
 		{u.Health.Failures, 5},
 		{u.Health.Out, 10 * time.Second},
 		{u.Health.Probes, 1},

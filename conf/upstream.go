@@ -55,6 +55,7 @@ type Pool struct {
 	Pos         Pos
 	Connections int           // most at once
 	Wait        time.Duration // for a free one
+	Upgrades    int           // most connections of the upstream, all endpoints together, that have switched protocols; 0: any number
 }
 
 // Health is when an endpoint counts as down, judged by real requests.
@@ -98,6 +99,7 @@ var upstreamSection = section[Upstream]{
 var poolSection = section[Pool]{
 	integer("connections", func(p *Pool) *int { return &p.Connections }, 1, 65536),
 	duration("wait", func(p *Pool) *time.Duration { return &p.Wait }, 0, longest),
+	integer("upgrades", func(p *Pool) *int { return &p.Upgrades }, 0, 1<<31-1),
 }
 
 var healthSection = section[Health]{

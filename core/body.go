@@ -114,6 +114,13 @@ func (b *Body) Rewind() bool {
 	return true
 }
 
+// Resume forgets the error of a source that can be read again, when nothing has been read from it yet.
+func (b *Body) Resume() {
+	if b.taken == 0 {
+		b.err = nil
+	}
+}
+
 // AtHand tells whether a Read would find something, or the end, without waiting for a peer. A source says so by a method of that name.
 func (b *Body) AtHand() bool {
 	if b.off < len(b.buf) || b.whole || b.src == nil || b.err != nil {

@@ -11,6 +11,8 @@ type Client interface {
 	Respond() error
 	// StopBody makes a pending read of the request's body end. It is for an answer that is complete before the body is.
 	StopBody()
+	// ResumeBody takes StopBody back, and tells whether it can: then the body may be read on from where it was. Nobody reads it just then.
+	ResumeBody() bool
 	// Ease says that the answer has begun while the request's body is still coming: from then on the client may take its time with it.
 	// Safe for concurrent use with a reader of the body.
 	Ease()

@@ -108,8 +108,9 @@ var proxyVersions = map[string]int{conf.ProxyV1: proxyproto.V1, conf.ProxyV2: pr
 func upstreamOptions(u *conf.Upstream) upstream.Options {
 	o := upstream.Options{
 		Name: u.Name, Balance: u.Balance, Host: u.Host, Protocol: u.Protocol, TLS: upstreamTLS(&u.TLS), Proxy: proxyVersions[u.ProxyProtocol], Limits: limits(u.Timeouts),
-		Pool:   upstream.PoolOptions{Connections: u.Pool.Connections, Wait: u.Pool.Wait},
-		Health: upstream.HealthOptions{Failures: u.Health.Failures, Out: u.Health.Out, Probes: u.Health.Probes},
+		Pool:     upstream.PoolOptions{Connections: u.Pool.Connections, Wait: u.Pool.Wait},
+		Upgrades: u.Pool.Upgrades,
+		Health:   upstream.HealthOptions{Failures: u.Health.Failures, Out: u.Health.Out, Probes: u.Health.Probes},
 	}
 	for _, e := range u.Endpoints {
 		o.Endpoints = append(o.Endpoints, upstream.Target{URL: e.URL, Weight: e.Weight})

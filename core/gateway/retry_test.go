@@ -186,3 +186,69 @@ func TestAFullPoolIs503(t *testing.T) {
 		t.Errorf("after %s", took)
 	}
 }
+
+// forgetful is an upstream that answers one request on its first connection and closes that when another comes.
+func forgetful(t *testing.T) (url string, heads chan string) {
+	heads = make(chan string, 10)
+	var conns atomic.Int32
+	return scripted(t, func(nc net.Conn) {
+		first := conns.Add(1) == 1
+		r := bufio.NewReader(nc)
+		for n := 0; ; n++ {
+			head, err := readHead(r)
+			if err != nil || first && n == 1 {
+				return
+			}
+			heads <- head
+			if strings.Contains(head, "Expect: 100-continue\r\n") {
+				_, _ = io.WriteString(nc, "HTTP/1.1 100 Continue\r\n\r\n")
+			}
+			if strings.HasPrefix(head, "PUT ") {
+				body := make([]byte, 5)
+				if _, err := io.ReadFull(r, body); err != nil || string(body) != "hello" {
+					return
+				}
+			}
+			_, _ = io.WriteString(nc, ok)
+		}
+	}), heads
+}
+
+func TestABodyThatHasNotComeIsNoReasonNotToTryAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		expect string
+		want   int
+		method string
+	}{
+		"expected": {"Expect: 100-continue\r\n", 200, "PUT"},
+		"late":     {"", 200, "PUT"},
+		"a POST":   {"", 502, "POST"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url, heads := forgetful(t)
+			h := open(t, route(url))
+			nc, r := h.dial()
+			send(t, nc, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			if _, err := readHead(r); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, r, "ok")
+			<-heads
+			send(t, nc, c.method+" / HTTP/1.1\r\nHost: a\r\n"+c.expect+"Content-Length: 5\r\n\r\n")
+			if c.want == 200 {
+				<-heads // the second connection has it
+			}
+			if c.expect != "" {
+				if head, err := readHead(r); err != nil || !strings.HasPrefix(head, "HTTP/1.1 100 ") {
+					t.Fatalf("%q %v", head, err)
+				}
+			}
+			if c.want == 200 {
+				send(t, nc, "hello")
+			}
+			if head, err := readHead(r); err != nil || !strings.HasPrefix(head, fmt.Sprintf("HTTP/1.1 %d ", c.want)) {
+				t.Errorf("%q %v", head, err)
+			}
+		})
+	}
+}

@@ -50,7 +50,7 @@ func (p *plan) count(x *core.Exchange, forwarded string) {
 // Collect implements metrics.Source.
 func (g *Generation) Collect(s *metrics.Scrape) {
 	g.EachUpstream(func(u *upstream.Upstream) {
-		var sum metrics.Pool
+		sum := metrics.Pool{Exhausted: u.UpgradesRefused()}
 		ready := make(map[string]bool)
 		for _, e := range u.Endpoints() {
 			ready[e.Label()] = u.IsReady(e)

@@ -11,6 +11,11 @@ import (
 func (g *Gateway) Serve(x *core.Exchange, client core.Client) {
 	gen := g.begin(x)
 	var leg *proxy.Leg
+	defer func() {
+		if leg != nil { // a panic, which ends the client's connection: what was taken for it goes back all the same
+			leg.Abandon()
+		}
+	}()
 	asked := ""
 	err := gen.match(x, client)
 	pass := gen.plan(x.Route)
@@ -25,6 +30,7 @@ func (g *Gateway) Serve(x *core.Exchange, client core.Client) {
 		g.fail(x, err)
 	}
 	g.finish(x, client, pass, leg)
+	leg = nil
 	pass.count(x, asked)
 }
 

@@ -816,3 +816,49 @@ func TestASocketWhoseHandshakeIsSlowEndsWithItsClient(t *testing.T) {
 		t.Error("the upstream was not told that the client has left")
 	}
 }
+
+func TestOpenWebSocketsOfAnUpstreamAreBounded(t *testing.T) {
+	url, _, _ := echoer(t)
+	text := routeTo(url, "[upstream.pool]\nupgrades = 2\n") + "upgrade = [\"websocket\"]\n"
+	h := open(t, text)
+	status := func() string {
+		nc, r := h.dial()
+		defer nc.Close()
+		send(t, nc, handshake+"Connection: close\r\n\r\n")
+		head, err := readHead(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return head[len("HTTP/1.1 "):][:3]
+	}
+	first, _ := h.socket()
+	h.socket()
+	if got := status(); got != "503" {
+		t.Errorf("a third WebSocket: %s", got)
+	}
+	if _, err := h.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if got := status(); got != "503" {
+		t.Errorf("a third WebSocket after a reload: %s", got)
+	}
+	if line := "moongate_upstream_pool_exhausted_total{upstream=\"u\"} 2\n"; !strings.Contains(h.scrape(), line) {
+		t.Errorf("metrics lack %s", line)
+	}
+	first.Close()
+	eventually(t, "there is room again", func() bool { return status() == "101" })
+}
+
+func TestARefusedHandshakeGivesItsPlaceBack(t *testing.T) {
+	url, _ := recorder(t, "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno")
+	h := open(t, routeTo(url, "[upstream.pool]\nupgrades = 1\n")+"upgrade = [\"websocket\"]\n")
+	nc, r := h.dial()
+	for range 3 {
+		send(t, nc, handshake+"\r\n")
+		head, err := readHead(r)
+		if err != nil || !strings.HasPrefix(head, "HTTP/1.1 403 ") {
+			t.Fatalf("%q %v", head, err)
+		}
+		expect(t, r, "no")
+	}
+}

@@ -2,6 +2,7 @@ package http1
 
 import (
 	"bytes"
+	"errors"
 	"io"
 
 	"github.com/moongate/moongate/core"
@@ -63,6 +64,14 @@ func (b *BodyReader) Ended() bool { return b.err == io.EOF }
 
 // Broken tells whether reading failed, so that nobody knows where the next message begins.
 func (b *BodyReader) Broken() bool { return b.err != nil && b.err != io.EOF }
+
+// Resume lets a body be read on whose reading ended with ErrTimeout, and tells whether it can be read.
+func (b *BodyReader) Resume() bool {
+	if errors.Is(b.err, ErrTimeout) {
+		b.err = nil
+	}
+	return !b.Broken()
+}
 
 // Left is the number of body bytes that are still to come, -1 when that is not known.
 func (b *BodyReader) Left() int64 {

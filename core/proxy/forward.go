@@ -40,6 +40,9 @@ type Leg struct {
 	target  [512]byte
 
 	switched bool // the connection has left the pool
+	upgrade  bool // a place among the upstream's upgrades is held
+	trying   bool // a try holds what settle gives back
+	finished bool
 }
 
 var legs = sync.Pool{New: func() any { return new(Leg) }}
@@ -51,12 +54,42 @@ func Forward(x *core.Exchange, up *upstream.Upstream, client core.Client) (*Leg,
 	l.x, l.client, l.up, l.pinned = x, client, up, x.Endpoint
 	l.limits = x.Route.Limits.Over(up.Limits())
 	l.hard = x.Times.Filtered.Add(l.limits.Total)
-	if err := l.tries(); err != nil {
+	whole := false
+	defer func() {
+		if !whole {
+			l.abort()
+		}
+	}()
+	err := l.enter()
+	if err == nil {
+		err = l.tries()
+	}
+	whole = true
+	if err != nil {
 		l.free()
 		return nil, err
 	}
 	x.Response.Source = core.FromUpstream
 	return l, nil
+}
+
+// enter takes a place for an upgrade that was asked for; free gives it back.
+func (l *Leg) enter() error {
+	if !l.x.Request.Upgrade {
+		return nil
+	}
+	if l.upgrade = l.up.EnterUpgrade(); !l.upgrade {
+		return core.Fail(503, "upstream has as many open upgrades as it may", nil)
+	}
+	return nil
+}
+
+// abort gives back what a try holds that a panic has ended.
+func (l *Leg) abort() {
+	if l.trying {
+		l.settle(&step{connecting, upstream.ErrClientGone})
+	}
+	l.free()
 }
 
 // tries offers the request to one endpoint after another, as long as that is safe: nothing may ever be done twice.
@@ -83,6 +116,7 @@ func (l *Leg) tries() error {
 }
 
 func (l *Leg) try(failed *core.Endpoint) (err error) {
+	l.attempt, l.trying = upstream.Attempt{}, true
 	if l.conn = nil; l.pinned != nil {
 		l.attempt, err = l.up.BeginAt(l.pinned)
 	} else {
@@ -137,7 +171,9 @@ func (s *step) Unwrap() error { return s.err }
 // settle gives back what a failed try held, tells the endpoint's health about it, and says whether another try is safe.
 func (l *Leg) settle(err error) (again bool) {
 	s := err.(*step)
+	l.trying = false
 	l.upload.stop(l)
+	l.resume(err)
 	l.x.Lifeline.Release()
 	unseen := false // by the endpoint
 	if l.round != nil {
@@ -169,6 +205,15 @@ func (l *Leg) settle(err error) (again bool) {
 	return false
 }
 
+// resume makes the request's body readable again when nothing of it had come before its reading was interrupted, because the connection that it
+// was to go to was found closed.
+func (l *Leg) resume(err error) {
+	body := &l.x.Request.Body
+	if l.upload.interrupted && l.stale(err) && body.Taken() == 0 && l.client.ResumeBody() {
+		body.Resume()
+	}
+}
+
 // stale tells whether a connection that had rested was found closed before anything of an answer came. That says nothing about the
 // endpoint: it closed the connection while it was idle (RFC 9112 section 9.3.1).
 func (l *Leg) stale(err error) bool {
@@ -192,6 +237,7 @@ func (l *Leg) repeatable() bool {
 // until Release.
 func (l *Leg) Finish() {
 	x := l.x
+	l.finished = true
 	l.upload.stop(l)
 	stays := x.Lifeline.Release()
 	if l.round != nil {
@@ -211,6 +257,15 @@ func (l *Leg) Finish() {
 	}
 }
 
+// Abandon ends the leg wherever it is. The answer is not read any further.
+func (l *Leg) Abandon() {
+	if !l.finished {
+		l.framing.Close = true
+		l.Finish()
+	}
+	l.Release()
+}
+
 // Release lets go of the leg after Finish, and of the memory that the answer's fields lie in.
 func (l *Leg) Release() {
 	l.held.Release()
@@ -218,6 +273,9 @@ func (l *Leg) Release() {
 }
 
 func (l *Leg) free() {
+	if l.upgrade {
+		l.up.LeaveUpgrade()
+	}
 	*l = Leg{}
 	legs.Put(l)
 }

@@ -14,10 +14,12 @@ type upload struct {
 	done chan struct{} // closed when the sender has ended; nil without one
 	sent atomic.Int64  // core.Instant at which it ended
 	err  error         // of the sender; read after done
+
+	interrupted bool // the sender was ended before it had all of the body
 }
 
 func (u *upload) start(l *Leg, head []byte) {
-	u.done, u.err = make(chan struct{}), nil
+	u.done, u.err, u.interrupted = make(chan struct{}), nil, false
 	u.sent.Store(0)
 	l.x.Request.Uploading = true
 	l.x.Request.ExpectPassed = l.x.Request.Expect
@@ -53,6 +55,7 @@ func (u *upload) stop(l *Leg) {
 	select {
 	case <-u.done:
 	case <-time.After(lastBytes):
+		u.interrupted = true
 		l.client.StopBody()
 		l.conn.Cut()
 		<-u.done

@@ -46,6 +46,12 @@ func (c *client) StopBody() {
 	c.conn.Interrupt()
 }
 
+// ResumeBody takes StopBody back. The connection closes after the answer all the same.
+func (c *client) ResumeBody() bool {
+	c.conn.Resume()
+	return c.body.Resume()
+}
+
 // Ease asks no pace of the rest of the request's body any more.
 func (c *client) Ease() { c.conn.EaseReads() }
 

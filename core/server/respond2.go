@@ -34,6 +34,9 @@ func (c *stream) Inform(status int, header *core.Header) error {
 // StopBody ends a pending read of the request's body, which is then of no use any more.
 func (c *stream) StopBody() { _ = c.control.SetReadDeadline(time.Unix(1, 0)) }
 
+// ResumeBody tells that it cannot: the standard library ends a body for good.
+func (c *stream) ResumeBody() bool { return false }
+
 // Ease asks no pace of the rest of the request's body any more.
 func (c *stream) Ease() { c.stall.eased.Store(true) }
 

@@ -30,6 +30,7 @@ type Options struct {
 	Endpoints []Target
 	Limits    core.Limits
 	Pool      PoolOptions // for each endpoint
+	Upgrades  int         // most connections that have switched protocols; 0: any number
 	Health    HealthOptions
 }
 
@@ -49,6 +50,7 @@ type Upstream struct {
 	active    []*core.Endpoint // those that are not drained
 	live      []*live          // by Endpoint.Index
 	balancer  balance.Balancer
+	upgrades  *upgrades // the same for all generations
 
 	mu *sync.Mutex // guards the choice among endpoints while some are out; the same for all generations
 }
@@ -64,9 +66,9 @@ type live struct {
 // connections and their health, and the balancer its position when nothing about the choice has changed.
 func New(o Options, prev *Upstream) (*Upstream, error) {
 	o.Endpoints = slices.Clone(o.Endpoints)
-	u := &Upstream{opts: o, mu: new(sync.Mutex)}
+	u := &Upstream{opts: o, mu: new(sync.Mutex), upgrades: new(upgrades)}
 	if prev != nil {
-		u.mu = prev.mu
+		u.mu, u.upgrades = prev.mu, prev.upgrades
 	}
 	for i, t := range o.Endpoints {
 		e, err := newEndpoint(o.Name, t, i)
