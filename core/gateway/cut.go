@@ -52,6 +52,11 @@ func (g *Gateway) cut(x *core.Exchange, err error) {
 	g.failing.note(g.opts.Log, x, err)
 }
 
+// clientGone tells whether the gateway found the client gone before there was an answer. An upstream or a filter may answer with that status.
+func clientGone(x *core.Exchange) bool {
+	return x.Response.Status == core.StatusClientGone && x.Response.Source == core.FromGateway
+}
+
 // gone says what became of an exchange whose client's connection has ended, where it was not the client that ended it.
 func (g *Gateway) gone(x *core.Exchange) {
 	if why := x.Lifeline.Why(); why != nil {

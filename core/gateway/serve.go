@@ -53,13 +53,13 @@ func (g *Gateway) begin(x *core.Exchange) *Generation {
 
 // finish answers, whatever came before: the response functions, the bytes to the client, the log.
 func (g *Gateway) finish(x *core.Exchange, client core.Client, pass *plan, leg *proxy.Leg) {
-	if x.Response.Status != core.StatusClientGone {
+	if !clientGone(x) {
 		g.respond(x, pass)
 		if err := g.send(x, client, pass, leg); err != nil {
 			g.cut(x, err)
 		}
 	}
-	if x.Response.Status == core.StatusClientGone {
+	if clientGone(x) {
 		g.gone(x)
 	}
 	if leg != nil {
