@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -23,8 +24,18 @@ func (b *bench) holdAll(names []string) error {
 	return nil
 }
 
+// descriptors are how many files the gateway may have open.
+func descriptors() int {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
+		return 1 << 10
+	}
+	return int(limit.Max)
+}
+
 // hold opens the connections of a case, lets them rest, and asks all of them for a sign of life.
 func (b *bench) hold(name string) error {
+	n := min(b.held, descriptors()-100)
 	upstream, err := b.startSockets()
 	if err != nil {
 		return err
@@ -39,8 +50,8 @@ func (b *bench) hold(name string) error {
 		return err
 	}
 	open := openIdle
-	if name == "websockets" {
-		open = openSocket
+	if name == "websockets" { // each takes two of the gateway's descriptors
+		open, n = openSocket, min(n, descriptors()/2-100)
 	}
 	var guests party
 	defer guests.leave()
@@ -49,14 +60,14 @@ func (b *bench) hold(name string) error {
 	}
 	guests.leave()
 	without := settled(gateway)
-	if err := guests.come(b.held, open); err != nil {
+	if err := guests.come(n, open); err != nil {
 		return err
 	}
 	with := settled(gateway)
 	if err := guests.speak(); err != nil {
 		return err
 	}
-	fmt.Printf("| %s | %d | %.1f | %.1f | %.1f |\n", name, b.held, (with-without)*1024/float64(b.held), without, with)
+	fmt.Printf("| %s | %d | %.1f | %.1f | %.1f |\n", name, n, (with-without)*1024/float64(n), without, with)
 	return nil
 }
 

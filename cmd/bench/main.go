@@ -36,7 +36,7 @@ func main() {
 	rounds := flag.Int("n", 3, "rounds; the median counts")
 	seconds := flag.Int("s", 4, "seconds of each measurement")
 	connections := flag.Int("c", 64, "connections of the load")
-	held := flag.Int("held", 10_000, "connections of idle and websockets; a gateway has two descriptors for each WebSocket")
+	held := flag.Int("held", 10_000, "connections of idle and websockets, as far as the limit of open files lets a gateway have them")
 	binary := flag.String("moongate", "bin/moongate", "the gateway's `FILE`")
 	flag.Parse()
 	b := bench{rounds: *rounds, span: time.Duration(*seconds) * time.Second, connections: *connections, held: *held, moongate: *binary}

@@ -35,8 +35,8 @@ func bodySize(t *testing.T) int64 {
 	return n
 }
 
-// endless gives a body that is different everywhere.
-type endless struct {
+// torrent gives a body that is different everywhere.
+type torrent struct {
 	left int64
 	at   uint64
 	sum  uint32
@@ -44,7 +44,7 @@ type endless struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func (e *endless) Read(p []byte) (int, error) {
+func (e *torrent) Read(p []byte) (int, error) {
 	if e.left == 0 {
 		return 0, io.EOF
 	}
@@ -91,7 +91,7 @@ func store(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
 	}
 	w.Header().Set("Trailer", "X-Sum")
-	body := &endless{left: size}
+	body := &torrent{left: size}
 	_, _ = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{body}, make([]byte, 64<<10))
 	w.Header().Set("X-Sum", fmt.Sprintf("%08x", body.sum))
 }
@@ -150,7 +150,7 @@ func TestE2ELongBodiesTakeNoMemory(t *testing.T) {
 	} {
 		client := speaking(t, c.protocol)
 		t.Run("upload "+c.name, func(t *testing.T) {
-			body := &endless{left: c.size}
+			body := &torrent{left: c.size}
 			r, err := http.NewRequest("PUT", c.url, struct{ io.Reader }{body})
 			if err != nil {
 				t.Fatal(err)
@@ -191,9 +191,9 @@ func TestE2ELongBodiesTakeNoMemory(t *testing.T) {
 
 func mib(n int64) float64 { return float64(n) / (1 << 20) }
 
-// crcOf is the sum of endless's first bytes.
+// crcOf is the sum of a torrent's first bytes.
 func crcOf(size int64) uint32 {
-	e := &endless{left: size}
+	e := &torrent{left: size}
 	_, _ = io.Copy(io.Discard, struct{ io.Reader }{e})
 	return e.sum
 }

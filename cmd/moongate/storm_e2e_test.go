@@ -238,7 +238,7 @@ func (s *storm) send(c *http.Client, r *http.Request) (*http.Response, error) {
 	number := s.next()
 	r.Header.Set("X-Number", number)
 	resp, err := c.Do(r)
-	if err != nil && strings.Contains(err.Error(), "GOAWAY") {
+	if err != nil && (strings.Contains(err.Error(), "GOAWAY") || strings.Contains(err.Error(), "cannot rewind body")) {
 		return nil, errTurnedAway
 	}
 	if err != nil {
@@ -299,7 +299,7 @@ func (s *storm) download(c *http.Client, url string, size int64) error {
 func (s *storm) leave(c *http.Client, url string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rand.IntN(30))*time.Millisecond)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, "PUT", url+"/api/sum", struct{ io.Reader }{&endless{left: rand.Int64N(8 << 20)}})
+	r, err := http.NewRequestWithContext(ctx, "PUT", url+"/api/sum", struct{ io.Reader }{&torrent{left: rand.Int64N(8 << 20)}})
 	if rand.IntN(2) == 0 {
 		r, err = http.NewRequestWithContext(ctx, "GET", fmt.Sprintf("%s/api/give?size=%d", url, rand.IntN(8<<20)), nil)
 	}
