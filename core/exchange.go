@@ -1,6 +1,8 @@
 package core
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"math/rand/v2"
 	"net/netip"
 	"sync"
@@ -175,14 +177,10 @@ func (x *Exchange) NewIDs() {
 }
 
 func hex128(dst []byte) []byte {
-	const digits = "0123456789abcdef"
-	for half := range 2 {
-		v := rand.Uint64()
-		for i := range 16 {
-			dst[half*16+i] = digits[v&15]
-			v >>= 4
-		}
-	}
+	var raw [16]byte
+	binary.LittleEndian.PutUint64(raw[:8], rand.Uint64())
+	binary.LittleEndian.PutUint64(raw[8:], rand.Uint64())
+	hex.Encode(dst, raw[:])
 	return dst
 }
 

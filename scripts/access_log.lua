@@ -14,16 +14,17 @@ local M = {
 
 local masked = { authorization = true, cookie = true, ["proxy-authorization"] = true }
 
+-- Whether lines are as the gateway renders them: conf.state.
 ---@param conf table
 function M.init(conf)
-  return { plain = #conf.skip == 0 and #conf.headers == 0 }
+  return #conf.skip == 0 and #conf.headers == 0
 end
 
 ---@param entry gw.Entry
 ---@param ctx gw.Context
 ---@param conf table
 function M.on_log(entry, ctx, conf)
-  if conf.state.plain then
+  if conf.state then
     return entry:write()
   elseif gw.path.match(conf.skip, entry.path) then
     return

@@ -8,11 +8,25 @@ import (
 	"github.com/moongate/moongate/core"
 )
 
+// second renders times of RFC 3339 with milliseconds. The calendar is asked once a second; most lines differ in their last digits only.
+type second struct {
+	unix int64
+	text []byte // up to the point
+}
+
+func (s *second) append(b []byte, t time.Time) []byte {
+	if unix := t.Unix(); s.text == nil || unix != s.unix {
+		s.unix, s.text = unix, t.UTC().AppendFormat(s.text[:0], "2006-01-02T15:04:05.")
+	}
+	ms := t.Nanosecond() / 1e6
+	return append(append(b, s.text...), byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10), 'Z')
+}
+
 // appendLine renders the access line of an exchange, newline included. What a client sent is escaped; what is unknown is left out.
-func appendLine(b []byte, x *core.Exchange, extra []byte) []byte {
+func appendLine(b []byte, s *second, x *core.Exchange, extra []byte) []byte {
 	r, w := &x.Request, &x.Response
 	b = append(b, `{"time":"`...)
-	b = x.Times.Start.Wall().UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z")
+	b = s.append(b, x.Times.Start.Wall())
 	b = append(b, `","request_id":"`...)
 	b = append(b, x.RequestID...)
 	b = append(b, `","trace_id":"`...)

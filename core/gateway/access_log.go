@@ -17,6 +17,7 @@ type AccessLog struct {
 
 	mu     sync.Mutex
 	buf    []byte // lines that wait
+	second second
 	out    io.Writer
 	closed bool
 
@@ -90,7 +91,7 @@ func (l *AccessLog) Write(x *core.Exchange, extra []byte) {
 		return
 	}
 	empty := len(l.buf) == 0
-	l.buf = appendLine(l.buf, x, extra)
+	l.buf = appendLine(l.buf, &l.second, x, extra)
 	if empty || len(l.buf) > 256<<10 {
 		l.poke()
 	}

@@ -36,7 +36,7 @@ func TestTheAccessLineHasWhatIsKnown(t *testing.T) {
 	x.Times.Filtered, x.Times.Connected, x.Times.Sent, x.Times.FirstByte = x.Times.Start.Add(time.Microsecond), x.Times.Start.Add(10*time.Microsecond), x.Times.Start.Add(100*time.Microsecond), x.Times.Start.Add(time.Millisecond)
 	x.Response.BodySent = 7
 	var line map[string]any
-	if err := json.Unmarshal(appendLine(nil, x, []byte(`,"extra":[1]`)), &line); err != nil {
+	if err := json.Unmarshal(appendLine(nil, new(second), x, []byte(`,"extra":[1]`)), &line); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := time.Parse(time.RFC3339, line["time"].(string)); err != nil {
@@ -51,6 +51,29 @@ func TestTheAccessLineHasWhatIsKnown(t *testing.T) {
 	}
 }
 
+func TestAccessLinesHaveTheMillisecondThatTheyBeganIn(t *testing.T) {
+	var s second
+	at := time.Date(2026, 2, 28, 23, 59, 58, 999_999_999, time.UTC)
+	for range 400 {
+		if got, want := string(s.append(nil, at)), at.Format("2006-01-02T15:04:05.000Z"); got != want {
+			t.Fatalf("%s, want %s", got, want)
+		}
+		at = at.Add(7 * time.Millisecond)
+	}
+	if got := string(s.append(nil, at.Add(-2*time.Second))); got != at.Add(-2*time.Second).Format("2006-01-02T15:04:05.000Z") {
+		t.Error("a time before the last one:", got)
+	}
+}
+
+func BenchmarkAccessLine(b *testing.B) {
+	x := exchange("/api/user/123")
+	var s second
+	var line []byte
+	for b.Loop() {
+		line = appendLine(line[:0], &s, x, nil)
+	}
+}
+
 func FuzzAccessLinesAreJSON(f *testing.F) {
 	for _, seed := range []string{"/", "", "\x00\x1f\x7f\"\\\u2028", "/\xff\xfe", "é\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80"} {
 		f.Add(seed, seed, seed)
@@ -59,7 +82,7 @@ func FuzzAccessLinesAreJSON(f *testing.F) {
 		x := exchange(path)
 		x.User, x.Request.Method = user, fault
 		x.Err = fmt.Errorf("%s", fault)
-		line := appendLine(nil, x, nil)
+		line := appendLine(nil, new(second), x, nil)
 		var got struct{ Path, User, Error string }
 		if err := json.Unmarshal(line, &got); err != nil || !utf8.Valid(line) || bytes.IndexByte(line, '\n') != len(line)-1 {
 			t.Fatalf("%v: %q", err, line)
