@@ -49,6 +49,11 @@ func (l *loader) readFiles(b *binder, c *Config) {
 			l.readNamed(b, f)
 		}
 	}
+	for i := range c.Limiters {
+		lim := &c.Limiters[i]
+		l.readNamed(b, &lim.KeysFile)
+		b.readKeys(lim)
+	}
 	for i := range c.Redises {
 		t := &c.Redises[i].TLS
 		for _, f := range []*File{&t.CA, &t.Cert, &t.Key} {

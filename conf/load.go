@@ -135,6 +135,7 @@ func (b *binder) complete(c *Config) {
 	b.checkHTTP(&c.HTTP)
 	b.checkPipeline(&c.Pipeline)
 	b.checkAdmin(c)
+	b.completeLimiters(c)
 	b.completeFilters(c)
 	b.checkRouteFilters(c)
 	b.checkRouteListeners(c)

@@ -444,7 +444,8 @@ rate = "100/m"
 			t.Errorf("%s: %v %d, want %s", name, l.Rate, l.Burst, want)
 		}
 	}
-	if !c.Limiter("whole").Equal(conf.Limiter{Name: "whole", Rate: c.Limiter("float").Rate, Burst: 1}) {
+	whole, float := *c.Limiter("whole"), *c.Limiter("float")
+	if float.Name = whole.Name; !whole.Equal(float) {
 		t.Error("1 and 1.0 are different rates")
 	}
 }

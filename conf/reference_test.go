@@ -22,7 +22,7 @@ func reference(t *testing.T) (text, whole string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(raw), regexp.MustCompile(`(?m)^#([a-z\[])`).ReplaceAllString(string(raw), "$1")
+	return string(raw), regexp.MustCompile(`(?m)^#(["a-z\[])`).ReplaceAllString(string(raw), "$1")
 }
 
 // demo are the files around the reference.
@@ -34,6 +34,7 @@ func demo(text string) conf.Options {
 	for _, name := range []string{"site.crt", "site.key", "clients.crt", "partner-ca.crt", "client.crt", "client.key", "redis-ca.crt"} {
 		files["conf/tls/"+name] = "PEM"
 	}
+	files["conf/partners.txt"] = "# partners of the first hour\nuser:zoe gold\n"
 	return conf.Options{Files: source.Map(files), Env: noEnv}
 }
 
@@ -93,7 +94,7 @@ func TestReferenceNamesEveryKey(t *testing.T) {
 }
 
 // named are the tables whose keys the user names.
-var named = regexp.MustCompile(`^(filter|limiter|redis|shared|metrics\.labels|route\.(header|query|cookie|body|filter))$`)
+var named = regexp.MustCompile(`^(filter|limiter|limiter\.NAME\.(tiers|keys)|redis|shared|metrics\.labels|route\.(header|query|cookie|body|filter))$`)
 
 func walk(written map[string]bool, path string, value any) {
 	if path != "" {

@@ -35,6 +35,7 @@ type Exchange struct {
 
 	Lifeline Lifeline
 
+	held    []Releaser
 	ids     [64]byte
 	scratch []byte
 }
@@ -146,6 +147,7 @@ type Times struct {
 
 // Reset makes the exchange ready for another request and lets go of everything that belonged to the last one.
 func (x *Exchange) Reset() {
+	x.ReleaseAll()
 	r, w := &x.Request, &x.Response
 	r.Header.Reset()
 	r.arrived.Header.Reset()

@@ -35,7 +35,7 @@ func runExample(t *testing.T, f vm.Func, example string) {
 		}
 	}
 	b, err := luatest.New(luatest.Options{Env: map[string]string{"REGION": "eu-1"}, Files: map[string]string{
-		"gateway.toml":       config + "[scripts]\nenv = [\"REGION\"]\n[redis.main]\naddress = \"127.0.0.1:1\"\ntimeout = \"10ms\"\n[limiter.partners]\nrate = \"1/s\"\n",
+		"gateway.toml":       config + "[scripts]\nenv = [\"REGION\"]\n[redis.main]\naddress = \"127.0.0.1:1\"\ntimeout = \"10ms\"\n[limiter.partners]\nrate = \"1/s\"\n[limiter.exports]\nconcurrency = 1\n",
 		"scripts/filter.lua": source,
 	}})
 	if err != nil {

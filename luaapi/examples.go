@@ -88,6 +88,25 @@ end`,
 if not ok then
   return gw.respond(429, "too many requests", { ["Retry-After"] = info.retry_after })
 end`,
+	"gw.limit.acquire": `local ok, info = gw.limit.acquire("exports", gw.limit.key("ip"))
+if not ok then
+  return gw.respond(429, info.limit .. " exports at once are enough", { ["Retry-After"] = info.retry_after })
+end`,
+	"gw.limit.release": `if gw.limit.acquire("exports", "one") then
+  assert(gw.limit.release("exports", "one"))
+end
+assert(not gw.limit.release("exports", "one"))`,
+	"gw.limit.peek": `local ok, info = gw.limit.peek("partners", "shop")
+assert(ok and info.remaining == info.limit and info.reset == 0)`,
+	"gw.limit.reset": `gw.limit.take("partners", "shop")
+local ok, err = gw.limit.reset("partners", "shop")
+assert(ok and not err)`,
+	"gw.limit.headers": `local ok, info = gw.limit.take("partners", "shop")
+local headers = gw.limit.headers(info, "draft")
+assert(headers["RateLimit"]:find('^"partners";r='))
+if not ok then
+  return gw.respond(429, "too many requests", headers)
+end`,
 	"gw.limit.key": `assert(gw.limit.key("ip") == "ip:" .. req.client_ip)
 assert(gw.limit.key("user") == gw.limit.key("ip")) -- nobody is known yet`,
 

@@ -74,8 +74,9 @@ func (f *filter) handle(set *settings) *cacheHandle {
 type turn struct {
 	filter   *filter
 	settings *settings
-	limiter  *limit.TokenBucket // of ROUTE/FILTER or as its settings name it; nil: none
-	key      limitBy            // by what it counts unless the script says
+	limiter  limit.Limiter // of ROUTE/FILTER or as its settings name it; nil: none
+	limits   string        // the limiter's name
+	key      limitBy       // by what it counts unless the script says
 	cache    *cacheHandle
 }
 

@@ -8,24 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/moongate/moongate/conf"
-	"github.com/moongate/moongate/core/limit"
 )
-
-// declareLimiters makes the limiters of [limiter.NAME].
-func (b *builder) declareLimiters() {
-	for _, l := range b.o.Config.Limiters {
-		b.declare(l.Pos, "limiter."+l.Name, l.Name, l.Rate, l.Burst)
-	}
-}
-
-func (b *builder) declare(pos conf.Pos, key, name string, rate conf.Rate, burst int64) *limit.TokenBucket {
-	bucket, err := b.world.limits.Declare(name, limit.Options{Rate: limit.Rate{Count: rate.Count, Per: rate.Per}, Burst: burst, Clock: b.o.Clock})
-	if err != nil {
-		b.errs.Add(pos, key, "%s", err)
-		return nil
-	}
-	return bucket
-}
 
 // makeFilters joins the configured filters with their scripts, in the order of the pipeline.
 func (b *builder) makeFilters() {

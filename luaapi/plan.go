@@ -121,7 +121,7 @@ func (c *collector) plan(p *plan, f *filter, rt *conf.Route) {
 	}
 	t := turn{filter: f, settings: set, cache: f.handle(set)}
 	if rt != nil {
-		if t.limiter = c.b.limiterOf(route, f, set, written); t.limiter != nil {
+		if t.limiter, t.limits = c.b.limiterOf(route, f, set, written); t.limiter != nil {
 			t.key = c.b.keyOf(set)
 		}
 	}
@@ -177,11 +177,11 @@ func (c *collector) script(s *script) int {
 	return len(c.st.scripts) - 1
 }
 
-// limiterOf gives the limiter of a filter on a route: the one that its settings name, else its own, called ROUTE/FILTER.
-func (b *builder) limiterOf(route string, f *filter, set *settings, written *conf.Table) *limit.TokenBucket {
+// limiterOf gives the limiter of a filter on a route with its name: the one that its settings name, else its own, called ROUTE/FILTER.
+func (b *builder) limiterOf(route string, f *filter, set *settings, written *conf.Table) (limit.Limiter, string) {
 	rateField, named := f.script.schema.fields["rate"], f.script.schema.fields["limiter"]
 	if (rateField == nil || rateField.kind != "rate") && (named == nil || named.kind != "string") {
-		return nil
+		return nil, ""
 	}
 	name := route + "/" + f.name
 	pos, key := set.where, set.key
@@ -198,22 +198,22 @@ func (b *builder) limiterOf(route string, f *filter, set *settings, written *con
 	case hasRate:
 	case !isNamed:
 		b.errs.Add(pos, key, `wants rate = "5/s", or limiter = the name of a [limiter.NAME]`)
-		return nil
+		return nil, ""
 	case bucket == nil:
 		b.errs.Add(pos, key, "there is no limiter %q: add a [limiter.%s] with its rate", name, name)
-		return nil
+		return nil, ""
 	default:
-		return bucket
+		return bucket, name
 	}
 	rate, err := value.Rate()
 	if err != nil {
-		return nil // noted already
+		return nil, "" // noted already
 	}
 	burst := rate.Count
 	if n, ok := set.real.RawGetString("burst").(lua.LNumber); ok {
 		burst = int64(n)
 	}
-	return b.declare(pos, key, name, rate, burst)
+	return b.declare(pos, key, name, ownOptions(rate, burst)), name
 }
 
 // keyOf reads by what a filter with a limiter counts: the setting key, or the client's address.

@@ -27,11 +27,6 @@ type Pool struct {
 // Scrape takes what a Source has to tell.
 type Scrape struct{ out chan<- prometheus.Metric }
 
-// Limiter tells how many takes a limiter has refused.
-func (s *Scrape) Limiter(name string, refused uint64) {
-	s.counter(limiterRefused, float64(refused), name)
-}
-
 // VMPool tells of a stage's VMs: how many there are, how many of them wait for something outside, and how many were dropped for
 // which reason.
 func (s *Scrape) VMPool(stage string, p Pool, waiting int, retired map[string]uint64) {

@@ -86,7 +86,7 @@ type source struct{ endpoints map[string]bool }
 
 func (s source) Collect(out *metrics.Scrape) {
 	pool := metrics.Pool{Size: 3, Busy: 1, Acquires: 10, Waits: 2, Waited: 1500 * time.Millisecond, Exhausted: 1}
-	out.Limiter("user/rate_limit", 7)
+	out.Limiter("user/rate_limit", metrics.Limiter{Keys: 3, Refused: 7})
 	out.VMPool("auth", pool, 2, map[string]uint64{"timeout": 5})
 	out.Tripped("auth", "jwt", true)
 	out.Redis("main", metrics.Redis{Up: true, Calls: 5, Failed: 2, Pending: 1})

@@ -51,6 +51,14 @@ var (
 
 	limiterRefused = define("moongate_limiter_refused_total",
 		"Takes that a limiter refused.", "limiter")
+	limiterKeys = define("moongate_limiter_keys",
+		"Keys of a limiter that are kept in memory.", "limiter")
+	limiterOverflowed = define("moongate_limiter_overflowed_total",
+		"Takes of keys that found no room in memory and shared what is left of their limiter.", "limiter")
+	limiterStoreErrors = define("moongate_limiter_store_errors_total",
+		"Times that a limiter could not ask its store.", "limiter")
+	limiterDropped = define("moongate_limiter_dropped_leases_total",
+		"Leases that a hybrid limiter did not fetch ahead, because too many were being fetched.", "limiter")
 
 	vmPool    = definePool("moongate_vm_pool", "Lua VMs of a stage", "stage")
 	vmRetired = define("moongate_vm_pool_retired_total",
@@ -150,8 +158,8 @@ func families() []family {
 	all := []family{
 		httpRequests, httpDuration, httpUnrouted, httpCut, upgradesOpen, upgrades, tlsHandshakes, filterDuration, filterErrors, filterTimeouts, filterTrips, filterTripped,
 		vmRetired, vmWaiting, limiterRefused,
-		redisUp, redisCalls, redisPending,
 		keyFetches, keysKept,
+		limiterKeys, limiterOverflowed, limiterStoreErrors, limiterDropped, redisUp, redisCalls, redisPending,
 		upstreamReady, endpointReady, reloads, reloadSuccessful, reloadTime, logDropped, scriptOverflows, buildInfo,
 		cacheLookups, cacheLoads, timerRuns,
 	}

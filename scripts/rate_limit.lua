@@ -4,9 +4,10 @@
 --   rate = "5/s"
 --   burst = 10
 --
--- Each route counts for itself, unless `limiter` names a [limiter.NAME] that several share.
+-- Each route counts for itself, unless `limiter` names a [limiter.NAME] that several share: there is more to set there, such as a quota by
+-- the calendar, so many at once, tiers, and a Redis in which all gateways count together.
 
-local take = gw.limit.take
+local take, headers = gw.limit.take, gw.limit.headers
 
 ---@type gw.Filter
 local M = {
@@ -16,6 +17,12 @@ local M = {
     burst = { "integer", min = 1, doc = "requests that pass at once; default: the count of the rate" },
     limiter = { "string", doc = "name of a limiter to share instead" },
     key = { "string", default = "ip", doc = "whom to count: ip, user, route, global or header:NAME" },
+    headers = {
+      "enum",
+      values = { "ratelimit", "x", "draft", "none" },
+      default = "ratelimit",
+      doc = "what a refusal tells: RateLimit-Limit and the like, X-RateLimit-Limit and the like, RateLimit as in the draft, or only when",
+    },
   },
 }
 
@@ -27,12 +34,7 @@ function M.on_request(req, ctx, conf)
   if ok then
     return
   end
-  return gw.respond(429, "too many requests", {
-    ["Retry-After"] = info.retry_after,
-    ["RateLimit-Limit"] = info.limit,
-    ["RateLimit-Remaining"] = info.remaining,
-    ["RateLimit-Reset"] = info.retry_after,
-  })
+  return gw.respond(429, "too many requests", headers(info, conf.headers))
 end
 
 return M

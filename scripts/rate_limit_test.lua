@@ -27,6 +27,34 @@ test("says how long to wait, and waiting so long is enough", function(t)
   t.equal(t.request({}).status, 200)
 end)
 
+test("tells in the form that is asked for", function(t)
+  local function refusal(headers)
+    t.config { rate = "6/m", burst = 2, headers = headers }
+    t.request {}
+    t.request {}
+    return t.request({}).headers
+  end
+  t.equal(refusal("x")["X-RateLimit-Remaining"], "0")
+  t.equal(refusal("draft")["RateLimit-Policy"], '"test/rate_limit";q=2;w=20')
+  t.equal(refusal("draft")["RateLimit"], '"test/rate_limit";r=0;t=10')
+  t.equal(refusal("none")["RateLimit-Limit"], nil)
+  t.equal(refusal("none")["Retry-After"], "10")
+end)
+
+test("counts by the calendar", function(t)
+  t.config { limiter = "daily" }
+  t.toml '[limiter.daily]\nquota = "2/day"'
+  t.equal(statuses(t, 3, {}), { 200, 200, 429 })
+  t.sleep(24 * 3600)
+  t.equal(statuses(t, 3, {}), { 200, 200, 429 })
+end)
+
+test("passes what the second limiter has left", function(t)
+  t.config { limiter = "both" }
+  t.toml '[limiter.a]\nrate = "2/m"\n[limiter.b]\nrate = "3/m"\n[limiter.both]\nfirst = ["a", "b"]'
+  t.equal(statuses(t, 6, {}), { 200, 200, 200, 200, 200, 429 })
+end)
+
 test("counts each client for itself", function(t)
   t.config { rate = "1/s" }
   t.equal(statuses(t, 2, { client_ip = "192.0.2.1" }), { 200, 429 })

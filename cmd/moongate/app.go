@@ -192,6 +192,7 @@ func (a *app) run(ctx context.Context) error {
 	}()
 	var scripts sync.WaitGroup
 	scripts.Go(func() { a.scripts.guardHeap(demoCtx) })
+	scripts.Go(func() { a.scripts.sweepLimits(demoCtx) })
 	scripts.Go(func() { a.scripts.timers.Run(demoCtx) })
 	scripts.Go(func() { a.scripts.auth.Run(demoCtx) })
 	err := a.gateway.Run(ctx)

@@ -57,7 +57,12 @@ type counts struct {
 
 func (c counts) Collect(scrape *metrics.Scrape) {
 	c.pipeline.Collect(scrape)
-	c.limits.Each(func(name string, l *limit.TokenBucket) { scrape.Limiter(name, l.Refused()) })
+	c.limits.Each(func(name string, l limit.Limiter) {
+		if counted, ok := l.(limit.Counted); ok {
+			u := counted.Usage()
+			scrape.Limiter(name, metrics.Limiter{Keys: u.Keys, Refused: u.Refused, Overflowed: u.Overflowed, StoreErrors: u.StoreErrors, Dropped: u.Dropped})
+		}
+	})
 	c.redis.Each(func(client *redis.Client) {
 		stats := client.Stats()
 		scrape.Redis(client.Name(), metrics.Redis{Up: stats.Up, Calls: stats.Calls, Failed: stats.Failed, Pending: stats.Pending})

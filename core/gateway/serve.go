@@ -69,6 +69,7 @@ func (g *Gateway) finish(x *core.Exchange, client core.Client, pass *plan, leg *
 		g.settleBody(x)
 	}
 	x.Times.Done = core.Now()
+	x.ReleaseAll()
 	for _, s := range pass.stages {
 		s.Log(x)
 	}

@@ -2,6 +2,7 @@ package limit_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +49,7 @@ func TestReloadKeepsBucketsAndAppliesChangesAtCommit(t *testing.T) {
 		t.Errorf("after the commit: %+v, want a refusal by a limit of 1", d)
 	}
 	var names []string
-	r.Each(func(name string, _ *limit.TokenBucket) { names = append(names, name) })
+	r.Each(func(name string, _ limit.Limiter) { names = append(names, name) })
 	if !slices.Equal(names, []string{"a"}) {
 		t.Errorf("running limiters %v, want only a", names)
 	}
@@ -74,7 +75,7 @@ func TestAbandonedPlanLeavesNoTrace(t *testing.T) {
 	if d := running.Get("a").Take("ip", 0); d.Limit != 3 {
 		t.Errorf("limit is %d, want 3", d.Limit)
 	}
-	r.Each(func(name string, _ *limit.TokenBucket) {
+	r.Each(func(name string, _ limit.Limiter) {
 		if name != "a" {
 			t.Errorf("%s is running", name)
 		}
@@ -98,5 +99,74 @@ func TestDeclareRefusesWhatCannotBe(t *testing.T) {
 	}
 	if p.Get("unknown") != nil {
 		t.Error("an undeclared limiter exists")
+	}
+}
+
+func TestKeysThatChangeTheirTierGoOnOwing(t *testing.T) {
+	c := new(clock)
+	r := new(limit.Registry)
+	generation := func(tier string) limit.Limiter {
+		t.Helper()
+		p := r.Plan()
+		l, err := p.Declare("a", limit.Options{Rate: rate(2, time.Hour), Burst: 2, Clock: c.read,
+			Tiers: map[string]limit.Terms{"gold": {Rate: rate(10, time.Hour), Burst: 10}, "lead": {Rate: rate(1, time.Hour), Burst: 1}},
+			Keys:  map[string]string{"tom": tier}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Commit()
+		return l
+	}
+	l := generation("gold")
+	l.Take("tom", 4)
+	l = generation("gold")
+	if d := l.Take("tom", 0); d.Remaining != 6 {
+		t.Errorf("the same tier: %d left", d.Remaining)
+	}
+	l = generation("lead")
+	if l.Take("tom", 1).OK {
+		t.Error("a lower tier refilled the key")
+	}
+	r.Each(func(name string, l limit.Limiter) {
+		if u := l.(limit.Counted).Usage(); u.Refused != 1 {
+			t.Errorf("%s: %+v", name, u)
+		}
+	})
+}
+
+func TestSweepForgetsWhatIsFullBitByBit(t *testing.T) {
+	c := new(clock)
+	r := new(limit.Registry)
+	p := r.Plan()
+	l, err := p.Declare("a", limit.Options{Rate: rate(1, time.Second), Burst: 1, Clock: c.read})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Commit()
+	for i := range 10000 {
+		l.Take(strconv.Itoa(i), 1)
+	}
+	c.forward(time.Second)
+	for range 64 {
+		r.Sweep()
+	}
+	if n := l.(limit.Counted).Usage().Keys; n != 0 {
+		t.Errorf("%d keys are left", n)
+	}
+}
+
+func TestJoinsWantWhatIsThere(t *testing.T) {
+	p := new(limit.Registry).Plan()
+	for name, o := range map[string]limit.Options{
+		"none":  {Kind: limit.KindAll},
+		"away":  {Kind: limit.KindFirst, Members: []string{"x", "y"}},
+		"slots": {Kind: limit.KindConcurrency},
+		"quota": {Kind: limit.KindQuota, Burst: 1},
+		"tier":  {Rate: rate(1, time.Second), Burst: 1, Tiers: map[string]limit.Terms{"a": {}}},
+		"key":   {Rate: rate(1, time.Second), Burst: 1, Keys: map[string]string{"a": "b"}},
+	} {
+		if _, err := p.Declare(name, o); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }

@@ -7,23 +7,6 @@ import (
 	"time"
 )
 
-// Options are the settings of a TokenBucket.
-type Options struct {
-	// Rate is how fast buckets fill; above 0 and at most one token a microsecond.
-	Rate Rate
-	// Burst is the size of a bucket in tokens, at least 1.
-	Burst int64
-	// Ceiling bounds the buckets in memory (about 32 bytes each); 0 means DefaultCeiling. It is spread evenly over the
-	// shards. A key that comes when its shard is at the ceiling, with no bucket full again, shares the shard's
-	// overflow bucket with others of its kind: memory and limit hold, such keys are served less.
-	Ceiling int
-	// Clock gives the time since any fixed moment and never goes back; nil is the system's monotonic clock.
-	Clock func() time.Duration
-}
-
-// DefaultCeiling is the number of buckets a TokenBucket holds at most unless its options say otherwise.
-const DefaultCeiling = 1 << 20
-
 const (
 	shardCount = 64
 	shardShift = 64 - 6
@@ -64,8 +47,7 @@ func NewTokenBucket(o Options) (*TokenBucket, error) {
 		o.Ceiling = DefaultCeiling
 	}
 	if o.Clock == nil {
-		start := time.Now()
-		o.Clock = func() time.Duration { return time.Since(start) }
+		o.Clock = monotonic()
 	}
 	b := &TokenBucket{clock: o.Clock, seed: maphash.MakeSeed(), ceiling: (o.Ceiling + shardCount - 1) / shardCount}
 	b.terms.Store(&t)
@@ -74,7 +56,7 @@ func NewTokenBucket(o Options) (*TokenBucket, error) {
 
 // Take implements Limiter. It does not allocate, but for a key that makes its shard grow.
 func (b *TokenBucket) Take(key string, cost int64) Decision {
-	hash := max(maphash.String(b.seed, key), 1)
+	hash := b.hash(key)
 	s := &b.shards[hash>>shardShift]
 	now := b.clock()
 	for {
@@ -85,7 +67,7 @@ func (b *TokenBucket) Take(key string, cost int64) Decision {
 		}
 		if uint64(cost) > uint64(t.burst) { // also below 0
 			b.never.Add(1)
-			return Decision{Limit: t.burst, RetryAfter: Never}
+			return Decision{Limit: t.burst, RetryAfter: Never, Window: t.window}
 		}
 		tat := t.find(hash)
 		if tat == nil && cost == 0 {
@@ -114,9 +96,14 @@ func (b *TokenBucket) Take(key string, cost int64) Decision {
 			}
 		}
 		if cost == 0 || tat.CompareAndSwap(owed, at+debt+charge) {
-			return Decision{OK: true, Limit: t.burst, Remaining: (t.full - debt - charge) / t.per}
+			return t.grant(debt + charge)
 		}
 	}
+}
+
+// grant tells what is left of a bucket that owes debt, in units.
+func (t *table) grant(debt int64) Decision {
+	return Decision{OK: true, Limit: t.burst, Remaining: (t.full - debt) / t.per, Window: t.window, owed: debt, pace: t.count}
 }
 
 // refuse tells how far a bucket that owes debt is from granting charge, both in units.
@@ -126,8 +113,93 @@ func (t *table) refuse(debt, charge int64) Decision {
 		Limit:      t.burst,
 		Remaining:  (t.full - debt) / t.per,
 		RetryAfter: time.Duration((wait-1)/t.count + 1),
+		Window:     t.window,
+		owed:       debt, pace: t.count,
 	}
 }
+
+// Try implements Limiter: a bucket in memory always decides.
+func (b *TokenBucket) Try(key string, cost int64) (d Decision, decided bool) {
+	return b.Take(key, cost), true
+}
+
+// Peek implements Limiter.
+func (b *TokenBucket) Peek(key string, cost int64) Decision {
+	for {
+		t, owed, now := b.look(key)
+		if owed == moved {
+			continue
+		}
+		if uint64(cost) > uint64(t.burst) {
+			return Decision{Limit: t.burst, RetryAfter: Never, Window: t.window}
+		}
+		debt, charge := max(owed-t.at(now), 0), cost*t.per
+		if debt+charge > t.full {
+			return t.refuse(debt, charge)
+		}
+		return t.grant(debt)
+	}
+}
+
+// look finds what a key owes, in which table and at which moment; owed is moved when the table has gone meanwhile.
+func (b *TokenBucket) look(key string) (t *table, owed int64, now time.Duration) {
+	hash := b.hash(key)
+	s := &b.shards[hash>>shardShift]
+	now = b.clock()
+	for t = s.table.Load(); t == nil || !t.covers(now); t = s.table.Load() {
+		now = b.prepare(s)
+	}
+	tat := t.find(hash)
+	if tat == nil {
+		tat = &t.overflow // what a new key would owe
+	}
+	if owed = tat.Load(); owed == moved {
+		b.prepare(s)
+	}
+	return t, owed, now
+}
+
+// Return implements Limiter. A bucket that has been forgotten meanwhile is full and gets nothing; nor does the one that keys share at the
+// ceiling.
+func (b *TokenBucket) Return(key string, cost int64) {
+	b.settleDebt(key, func(t *table, owed, at int64) int64 { return max(owed-max(cost, 0)*t.per, at) })
+}
+
+// Reset implements Limiter.
+func (b *TokenBucket) Reset(key string) error {
+	b.settleDebt(key, func(_ *table, _, at int64) int64 { return at })
+	return nil
+}
+
+// settleDebt lowers what a key with a bucket of its own owes.
+func (b *TokenBucket) settleDebt(key string, lower func(t *table, owed, at int64) int64) {
+	hash := b.hash(key)
+	s := &b.shards[hash>>shardShift]
+	for {
+		now := b.clock()
+		t := s.table.Load()
+		if t == nil {
+			return
+		}
+		if !t.covers(now) {
+			b.prepare(s)
+			continue
+		}
+		tat := t.find(hash)
+		if tat == nil {
+			return
+		}
+		owed, at := tat.Load(), t.at(now)
+		switch {
+		case owed == moved:
+			b.prepare(s)
+		case owed <= at || tat.CompareAndSwap(owed, lower(t, owed, at)):
+			return
+		}
+	}
+}
+
+func (b *TokenBucket) hash(key string) uint64 { return max(maphash.String(b.seed, key), 1) }
 
 // Set changes rate and burst, at once for every key; nobody's bucket is refilled. A bucket goes on owing the tokens that it
 // owed, at most the whole new burst. On an error, as from NewTokenBucket, nothing has changed.
@@ -150,13 +222,19 @@ func (b *TokenBucket) Set(rate Rate, burst int64) error {
 // keys may have passed and no new ones come.
 func (b *TokenBucket) Sweep() {
 	for i := range b.shards {
-		s := &b.shards[i]
-		s.mu.Lock()
-		if t := s.table.Load(); t != nil {
-			s.table.Store(t.rebuild(*b.terms.Load(), b.clock()))
-		}
-		s.mu.Unlock()
+		b.sweepShard(i)
 	}
+}
+
+func (b *TokenBucket) sweepShard(i int) {
+	s := &b.shards[i]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.table.Load()
+	if t == nil || t.used == 0 && t.terms == *b.terms.Load() {
+		return
+	}
+	s.table.Store(t.rebuild(*b.terms.Load(), b.clock()))
 }
 
 // Refused is the number of takes refused so far.

@@ -191,6 +191,9 @@ function verifier:verify(req) end
 ---@field limit integer what the key may take at once when it has rested
 ---@field remaining integer what it could still take at once
 ---@field retry_after integer whole seconds after which the same take passes; 0 when it was granted or no waiting helps
+---@field reset integer whole seconds after which the key is as good as new
+---@field window integer whole seconds in which a limit's worth comes anew; 0 for slots
+---@field limiter string the limiter's name
 
 ---@class gw.CacheOptions
 ---@field stale? number seconds for which an old value may stand in; default 0
@@ -365,13 +368,51 @@ function gw.auth.claim(who, path) end
 -- How often a caller may come.
 gw.limit = {}
 
----Takes from the bucket of a key and tells whether that was granted. The limiter is `conf` for the filter's own, which is called ROUTE/FILTER unless the setting `limiter` names one, or the name of a `[limiter.NAME]`. Equal names share. With conf the key may be left out: it is what the setting `key` says, a kind as in gw.limit.key.
+---Takes from the limiter for a key and tells whether that was granted. The limiter is `conf` for the filter's own, which is called ROUTE/FILTER unless the setting `limiter` names one, or the name of a `[limiter.NAME]`. Equal names share. With conf the key may be left out: it is what the setting `key` says, a kind as in gw.limit.key. From a limiter of concurrency it takes slots, which are given back when the request ends, whatever way it ends. When the limiter's Redis cannot be asked, its `on_store_error` decides; with "closed" the request ends there with 503.
 ---@param limiter string|table a name, or conf
 ---@param key? string whom to count: gw.limit.key, or any text
 ---@param cost? integer default 1; 0 asks without taking
+---@param tier? string one of the limiter's tiers; one that it does not have counts as none
 ---@return boolean ok
 ---@return gw.LimitInfo info
-function gw.limit.take(limiter, key, cost) end
+function gw.limit.take(limiter, key, cost, tier) end
+
+---Takes slots from a limiter of concurrency, as gw.limit.take does, and raises for any other. They are given back when the request ends, whatever way it ends, or by gw.limit.release.
+---@param limiter string|table a name, or conf
+---@param key? string as for gw.limit.take
+---@param slots? integer default 1
+---@return boolean ok
+---@return gw.LimitInfo info
+function gw.limit.acquire(limiter, key, slots) end
+
+---Tells what gw.limit.take would, and takes nothing.
+---@param limiter string|table a name, or conf
+---@param key? string as for gw.limit.take
+---@param cost? integer default 1
+---@param tier? string as for gw.limit.take
+---@return boolean ok
+---@return gw.LimitInfo info
+function gw.limit.peek(limiter, key, cost, tier) end
+
+---Gives slots back that this request has taken from a limiter of concurrency, before it ends. It tells whether there were any.
+---@param limiter string|table a name, or conf
+---@param key? string as for gw.limit.take
+---@return boolean released
+function gw.limit.release(limiter, key) end
+
+---Makes a key as good as new: its bucket full, its count 0. It fails when the limiter's Redis cannot be asked.
+---@param limiter string|table a name, or conf
+---@param key? string as for gw.limit.take
+---@param tier? string as for gw.limit.take
+---@return true? ok
+---@return string? err
+function gw.limit.reset(limiter, key, tier) end
+
+---Gives the header fields that tell a client about its limit: RateLimit-Limit, -Remaining and -Reset ("ratelimit"), the same with X- before them ("x"), or RateLimit and RateLimit-Policy of the IETF's draft ("draft"); and Retry-After when the take was refused, which is all of "none".
+---@param info gw.LimitInfo of gw.limit.take or gw.limit.peek
+---@param style? string "ratelimit", "x", "draft" or "none"; default "ratelimit"
+---@return table<string, string> headers
+function gw.limit.headers(info, style) end
 
 ---Gives the text by which a request is counted: `ip`, `user` (the client's address while no user is known), `route`, `global`, or `header:NAME` (the client's address when the header is absent).
 ---@param kind string

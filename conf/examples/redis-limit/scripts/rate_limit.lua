@@ -1,0 +1,1 @@
+../../../../scripts/rate_limit.lua
