@@ -78,7 +78,7 @@ func (b *builder) claimSettings(set *settings) {
 	}
 }
 
-// headerNames gives the names of headers that a setting has: a text, or the names of a map.
+// headerNames gives the names of headers that a setting has: a text, the items of a list, or the names of a map.
 func headerNames(v lua.LValue) (names []string) {
 	switch v := v.(type) {
 	case lua.LString:
@@ -86,7 +86,10 @@ func headerNames(v lua.LValue) (names []string) {
 			names = append(names, string(v))
 		}
 	case *lua.LTable:
-		for key, _ := v.Next(lua.LNil); key != lua.LNil; key, _ = v.Next(key) {
+		for key, item := v.Next(lua.LNil); key != lua.LNil; key, item = v.Next(key) {
+			if _, listed := key.(lua.LNumber); listed {
+				key = item
+			}
 			names = append(names, key.String())
 		}
 	}

@@ -28,7 +28,7 @@ type setting struct {
 	min, max *float64    // of the value, or of its length; in seconds and bytes where it has a unit
 	pattern  *regexp.Regexp
 	doc      string
-	identity bool // its value, or the names of a map, are headers that only this filter may set
+	identity bool // its value, its items, or the names of a map, are headers that only this filter may set
 	line     int
 }
 
@@ -109,8 +109,8 @@ func (b *builder) readOption(s *script, st *setting, path string, key, v lua.LVa
 		st.required = bool(is)
 	case "identity":
 		is, ok := v.(lua.LBool)
-		if !ok || st.kind != "map" && st.kind != "string" {
-			bad("is true for a string that names a header, or a map whose names do")
+		if !ok || st.kind != "map" && st.kind != "string" && st.kind != "list" {
+			bad("is true for a string or list that names headers, or a map whose names do")
 		}
 		st.identity = bool(is)
 	case "min", "max":

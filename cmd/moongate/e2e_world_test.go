@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/moongate/moongate/core/auth/ldaptest"
 )
 
 // patience is how long a script waits for what must come.
@@ -28,6 +30,8 @@ type world struct {
 	answers   []answer
 	series    []string // of /metrics, as remembered
 	load      *load
+	provider  *provider
+	directory *ldaptest.Server
 }
 
 type worldKey struct{}
@@ -46,6 +50,12 @@ func (w *world) end() {
 	}
 	for _, u := range w.upstreams {
 		u.server.Close()
+	}
+	if w.provider != nil {
+		w.provider.close()
+	}
+	if w.directory != nil {
+		w.directory.Close()
 	}
 }
 

@@ -137,6 +137,7 @@ type Request struct {
 	Host     string // example.com when empty
 	Route    string // name; the first route when empty, none when "-"
 	Params   map[string]string
+	TLS      *core.TLSInfo // nil: a plain connection
 }
 
 // Forwarded is what goes upstream.
@@ -205,6 +206,7 @@ func (b *Bench) Exchange(r Request) *core.Exchange {
 	} else {
 		q.Body.Attach(nil, 0)
 	}
+	q.TLS = r.TLS
 	q.ClientIP = netip.MustParseAddr(or(r.ClientIP, "192.0.2.1"))
 	q.RemoteAddr = netip.AddrPortFrom(q.ClientIP, 50000)
 	x.RequestID, x.TraceID = []byte("request-1"), []byte("trace-1")

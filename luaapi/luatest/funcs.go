@@ -32,7 +32,7 @@ func (s *suite) funcs() []vm.Func {
 		{Name: "t.answer", Doc: "Says what the upstream answers from now on: a response, or a function that makes one of the forwarded request.",
 			Params: []vm.Param{param("answer", "table|fun(forwarded): table", "status, headers, body")}, Do: s.setAnswer},
 		{Name: "t.request", Doc: "Sends a request through the filter and gives what the client and the upstream see.",
-			Params:  []vm.Param{param("request", "table", "method, path (with query), headers, body, client_ip, host, params")},
+			Params:  []vm.Param{param("request", "table", "method, path (with query), headers, body, client_ip, host, params, tls (subject, fingerprint, san of a client certificate)")},
 			Returns: []vm.Param{param("result", "table", "status, headers, body, source, error; forwarded (nil: not asked) with upstream, endpoint, method, path, query, headers, body; lines of the access log")},
 			Do:      s.request},
 		{Name: "t.refused", Doc: "Gives the message with which the configuration is refused at load, nil when it is not.",

@@ -7,6 +7,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/luaapi/vm"
 )
 
@@ -32,11 +33,31 @@ func requestOf(a vm.Args, t *lua.LTable) Request {
 			for _, line := range linesOf(a, v) {
 				r.Params[line[0]] = line[1]
 			}
+		case "tls":
+			r.TLS = tlsOf(a, v)
 		default:
-			a.Raise("a request has no %s: it has method, path, headers, body, client_ip, host, params", name)
+			a.Raise("a request has no %s: it has method, path, headers, body, client_ip, host, params, tls", name)
 		}
 	}
 	return r
+}
+
+// tlsOf is a connection with a client's certificate.
+func tlsOf(a vm.Args, v lua.LValue) *core.TLSInfo {
+	info := &core.TLSInfo{Version: "TLS 1.3"}
+	for _, line := range linesOf(a, v) {
+		switch line[0] {
+		case "subject":
+			info.ClientSubject = line[1]
+		case "fingerprint":
+			info.ClientFingerprint = line[1]
+		case "san":
+			info.ClientSANs = append(info.ClientSANs, line[1])
+		default:
+			a.Raise("a certificate has no %s: it has subject, fingerprint, san", line[0])
+		}
+	}
+	return info
 }
 
 func answerOf(a vm.Args, t *lua.LTable) Answer {
