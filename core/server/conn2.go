@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"net/netip"
@@ -16,12 +17,14 @@ import (
 type conn2 struct {
 	net.Conn
 	srv          *Server
+	leg          *http2Leg
 	by           *listening
 	secure       *secured // nil without TLS
 	remote       netip.AddrPort
 	local        netip.AddrPort
 	closed       sync.Once
 	served       atomic.Int64 // requests that came here
+	idle         atomic.Bool  // no stream is open
 	clientWindow atomic.Int64 // bytes that the client lets be sent on a new stream
 	out          sender
 
@@ -121,6 +124,9 @@ func (c *conn2) pass(b []byte, err error) (int, error) {
 
 // Write implements net.Conn. While there are streams that never came here as requests, some may be malformed ones.
 func (c *conn2) Write(p []byte) (int, error) {
+	if c.leg.ending.Load() && c.idle.Load() && bytes.Contains(p, goAwayHead) {
+		defer c.out.closeHalf()
+	}
 	if c.guard.opened.Load() == c.served.Load() {
 		return c.out.Write(p)
 	}
@@ -132,6 +138,10 @@ func (c *conn2) Write(p []byte) (int, error) {
 	}
 	return c.out.Write(p)
 }
+
+// goAwayHead is the head of the GOAWAY frame with which the standard library asks an idle connection to end. It leaves the client a second to do
+// so; one that sees the end of what there is to read behind it needs no longer than its answer.
+var goAwayHead = []byte{0, 0, 8, frameGoAway, 0, 0, 0, 0, 0}
 
 // Close implements net.Conn. What waits to be written is written first.
 func (c *conn2) Close() error {

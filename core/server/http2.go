@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/moongate/moongate/core"
@@ -18,6 +19,7 @@ type http2Leg struct {
 	srv    *Server
 	http   *http.Server
 	conns  *handover
+	ending atomic.Bool // its connections have been asked to end
 	begun  sync.Once
 	served chan struct{} // closed when http has ended
 }
@@ -37,6 +39,7 @@ func newHTTP2(s *Server, set Settings) *http2Leg {
 		Protocols:         protocols,
 		Handler:           http.HandlerFunc(h.serve),
 		ConnContext:       withConn,
+		ConnState:         noteState,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		ReadHeaderTimeout: set.HeadTimeout, // for the preface
 		IdleTimeout:       set.IdleTimeout,
@@ -71,6 +74,7 @@ func (s *Server) serveHTTP2(nc net.Conn, by *listening, early []byte) {
 	})
 	s.connections2.Add(1)
 	c := newConn2(nc, by, early, s)
+	c.leg = h
 	if !h.conns.give(c) {
 		_ = c.Close()
 	}
@@ -125,6 +129,7 @@ func (s *Server) drainHTTP2(ctx context.Context) <-chan struct{} {
 }
 
 func (h *http2Leg) end(ctx context.Context) error {
+	h.ending.Store(true)
 	_ = h.conns.Close() // whoever is about to hand a connection over hears it
 	err := h.http.Shutdown(ctx)
 	h.begun.Do(func() { close(h.served) })
@@ -137,6 +142,13 @@ type connKey struct{}
 
 func withConn(ctx context.Context, nc net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, nc)
+}
+
+// noteState keeps whether a connection has open streams, which the standard library knows.
+func noteState(nc net.Conn, state http.ConnState) {
+	if c, ok := nc.(*conn2); ok {
+		c.idle.Store(state == http.StateIdle)
+	}
 }
 
 // handover is a listener that gets its connections from another.

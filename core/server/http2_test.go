@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -622,6 +623,47 @@ func TestHTTP2DrainsOnShutdown(t *testing.T) {
 	if got := r.outcome(1); got != "status 200" {
 		t.Error("the request in flight:", got)
 	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHTTP2IdleConnectionsSeeTheEndBehindGoAway has a client that has something to say only once it has seen the end of the connection.
+func TestHTTP2IdleConnectionsSeeTheEndBehindGoAway(t *testing.T) {
+	ca := newAuthority(t)
+	for name, t0 := range map[string]*server.TLS{"h2c": nil, "h2": server.NewTLS(server.TLSOptions{Certificates: []*server.Certificate{ca.certificate(t, "a.test")}})} {
+		s := open(t, say("ok"), settings(), t0)
+		var c *tls.Config
+		if t0 != nil {
+			c = &tls.Config{ServerName: "a.test", RootCAs: ca.pool()}
+		}
+		b := browser(t, s.addr, c, true)
+		scheme := map[bool]string{true: "https", false: "http"}[t0 != nil]
+		if _, body := get(t, b, scheme+"://a.test/"); body != "ok" {
+			t.Fatal(name, body)
+		}
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Error(name, err)
+		}
+		if s.Connections() != 0 {
+			t.Error(name, s.Connections(), "connections")
+		}
+	}
+	s := open(t, say("ok"), settings(), nil)
+	r := dial2(t, s.addr)
+	r.frame(1, 5, 1, block(":method", "GET", ":scheme", "http", ":path", "/", ":authority", "gw.test"))
+	if got := r.outcome(1); got != "status 200" {
+		t.Fatal(got)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Shutdown(context.Background()) }()
+	if got := r.outcome(0); got != "goaway 0" {
+		t.Error(got)
+	}
+	if got := r.outcome(0); got != "closed" {
+		t.Error("behind it:", got)
+	}
+	r.Close()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}

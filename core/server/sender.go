@@ -20,7 +20,8 @@ type sender struct {
 	data   []byte    // waits to be written
 	spare  []byte
 	busy   bool // somebody is writing, or is about to
-	closed bool // nothing is added any more; whoever is busy closes the connection
+	half   bool // nothing is added any more; whoever is busy ends the sending half of the connection
+	closed bool // likewise; whoever is busy closes the connection
 	writes uint64
 	err    error
 }
@@ -111,8 +112,11 @@ func (s *sender) rest() {
 	giveWaiting(s.spare)
 	s.data, s.spare = nil, nil
 	s.room.Broadcast()
-	if s.closed || s.err != nil {
+	switch {
+	case s.closed || s.err != nil:
 		s.conn.Cut()
+	case s.half:
+		s.endHalf()
 	}
 }
 
@@ -148,6 +152,22 @@ func (s *sender) slow() error {
 		return s.err
 	}
 	return nil
+}
+
+// closeHalf ends the sending half of the connection once what waits has been written.
+func (s *sender) closeHalf() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.half = true; !s.busy && !s.closed {
+		s.endHalf()
+	}
+}
+
+// endHalf is called with s.mu held.
+func (s *sender) endHalf() {
+	if half, ok := s.conn.NetConn().(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
 }
 
 // close writes what waits, within a moment, and closes the connection.
