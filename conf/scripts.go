@@ -27,6 +27,9 @@ type Scripts struct {
 	// CacheCapacity is how many bytes gw.cache may keep for one filter.
 	CacheCapacity int64    `unit:"bytes"`
 	Env           []string // variables that gw.env may read
+	HTTP          ScriptHTTP
+	Mirror        ScriptMirror
+	Delay         ScriptDelay
 
 	// EnvValues holds those of them that were set when the configuration was read.
 	EnvValues map[string]Secret `key:"env_values"`
@@ -69,6 +72,9 @@ func defaultScripts() Scripts {
 		RetireAfter: 100_000,
 
 		CacheCapacity: 16 << 20,
+		HTTP:          defaultScriptHTTP(),
+		Mirror:        defaultScriptMirror(),
+		Delay:         defaultScriptDelay(),
 	}
 }
 
@@ -82,6 +88,9 @@ var scriptsSection = section[Scripts]{
 	integer("retire_after", func(s *Scripts) *int { return &s.RetireAfter }, 1, 1<<31-1),
 	size("cache_capacity", func(s *Scripts) *int64 { return &s.CacheCapacity }, 1<<20, 16<<30),
 	list("env", func(s *Scripts) *[]string { return &s.Env }, variableName),
+	sub("http", scriptHTTPSection, func(s *Scripts, p Pos) *ScriptHTTP { s.HTTP.Pos = p; return &s.HTTP }),
+	sub("mirror", scriptMirrorSection, func(s *Scripts, p Pos) *ScriptMirror { s.Mirror.Pos = p; return &s.Mirror }),
+	sub("delay", scriptDelaySection, func(s *Scripts, p Pos) *ScriptDelay { s.Delay.Pos = p; return &s.Delay }),
 }
 
 func notEmpty(text string) string {

@@ -26,6 +26,7 @@ type Body struct {
 	whole   bool   // buf[0:] is the whole body, src has ended
 	changed bool   // buf was set by a script
 	err     error  // sticky error of the source
+	copy    *bodyCopy
 }
 
 // Attach gives the body its source and the length that was announced, -1 when it is unknown. A nil source is an empty body.
@@ -36,6 +37,9 @@ func (b *Body) Attach(src io.Reader, length int64) {
 
 // Reset makes the body empty and lets go of its source.
 func (b *Body) Reset() {
+	if b.copy != nil {
+		b.endCopy(false)
+	}
 	b.Trailer.Reset()
 	buf := b.buf
 	if b.changed || cap(buf) > 64<<10 {
@@ -149,7 +153,7 @@ func (b *Body) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
 	}
-	n, err := b.src.Read(p)
+	n, err := b.readSource(p)
 	return n, b.count(n, err)
 }
 
@@ -163,7 +167,7 @@ func (b *Body) fill(limit int64) {
 		copy(grown, b.buf)
 		b.buf = grown
 	}
-	n, err := b.src.Read(b.buf[len(b.buf):cap(b.buf)])
+	n, err := b.readSource(b.buf[len(b.buf):cap(b.buf)])
 	b.buf = b.buf[:len(b.buf)+n]
 	if err = b.count(n, err); err == io.EOF {
 		b.whole, b.err = true, nil

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"sync"
+	"time"
 )
 
 // Exchange is one request and its response on their way through the gateway. One goroutine owns it at a time, from the moment the
@@ -22,12 +23,14 @@ type Exchange struct {
 
 	RequestID []byte // the client's when it may be believed, else made here
 	TraceID   []byte
-	User      string // who the caller is, once a filter has said so
-	Vars      Vars   // what filters leave for each other (ctx)
+	User      string   // who the caller is, once a filter has said so
+	Vars      Vars     // what filters leave for each other (ctx)
+	Mirrors   []Mirror // copies that go out with the request
 
-	Turn    int   // filters of the route whose turn has come, in order over all stages
-	Reached int   // Turn as it was when the answer began its way back
-	Err     error // why the gateway failed the exchange; for the log, never for the client
+	Turn    int           // filters of the route whose turn has come, in order over all stages
+	Reached int           // Turn as it was when the answer began its way back
+	Err     error         // why the gateway failed the exchange; for the log, never for the client
+	Waited  time.Duration // filters have waited so long for others
 	Times   Times
 
 	// Filters is held while a filter's function runs, where those of the request's body could run beside others.
@@ -66,6 +69,8 @@ type Request struct {
 	Expect     bool           // the client waits for 100 before it sends its body
 	HeadSize   int64          // bytes of the request's head on the wire
 	Upgrade    bool           // the client may and would switch protocols: its connection can, and Connection said so
+
+	Own bool // made by the gateway itself: no client stands behind it
 
 	arrived      Arrived
 	Uploading    bool // another goroutine is reading Body for the upstream
@@ -158,10 +163,11 @@ func (x *Exchange) Reset() {
 	w.Body.Reset()
 	x.Response = Response{Header: w.Header, Body: w.Body}
 	x.Vars.reset()
+	x.Mirrors = nil
 	x.Generation, x.Route, x.Endpoint, x.Err = nil, nil, nil, nil
 	x.Upstream, x.HashKey, x.User = "", "", ""
 	x.RequestID, x.TraceID = nil, nil
-	x.Turn, x.Reached, x.Times = 0, 0, Times{}
+	x.Turn, x.Reached, x.Waited, x.Times = 0, 0, 0, Times{}
 	if cap(x.scratch) > 8<<10 {
 		x.scratch = nil
 	}

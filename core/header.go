@@ -127,6 +127,25 @@ func (h *Header) CopyFrom(o *Header) {
 	h.fields = append(h.fields[:0], o.fields...)
 }
 
+// CloneFrom replaces h's lines by copies of o's, which lie in memory of their own. Those that belong to one connection are left out.
+func (h *Header) CloneFrom(o *Header) {
+	size := 0
+	for i := range o.fields {
+		size += len(o.fields[i].Name) + len(o.fields[i].Value)
+	}
+	room := make([]byte, 0, size)
+	keep := func(b []byte) []byte {
+		room = append(room, b...)
+		return room[len(room)-len(b) : len(room) : len(room)]
+	}
+	h.Reset()
+	for _, f := range o.fields {
+		if !f.Kind.Hop() {
+			h.Append(keep(f.Name), keep(f.Value), f.Kind)
+		}
+	}
+}
+
 func (h *Header) delFrom(start int, key []byte, kind Kind) int {
 	n := start
 	for i := start; i < len(h.fields); i++ {

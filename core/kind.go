@@ -32,6 +32,7 @@ const (
 	KindTraceID
 	KindRequestID
 	KindLocation
+	KindLoop // CDN-Loop
 	KindDate
 )
 
@@ -63,7 +64,7 @@ var kindsByLength = func() (t [19][]knownName) {
 		{"x-forwarded-port", KindForwardedPort}, {"forwarded", KindForwarded}, {"x-real-ip", KindForwarded},
 		{"via", KindVia}, {"authorization", KindAuthorization}, {"cookie", KindCookie}, {"set-cookie", KindSetCookie},
 		{"content-type", KindContentType}, {"content-encoding", KindContentEncoding}, {"traceparent", KindTraceParent},
-		{"x-trace-id", KindTraceID}, {"x-request-id", KindRequestID}, {"location", KindLocation}, {"date", KindDate},
+		{"x-trace-id", KindTraceID}, {"x-request-id", KindRequestID}, {"location", KindLocation}, {"cdn-loop", KindLoop}, {"date", KindDate},
 	} {
 		t[len(k.name)] = append(t[len(k.name)], k)
 	}

@@ -19,6 +19,7 @@ type Lifeline struct {
 	broken bool
 	why    error
 	held   Cutter
+	watch  Cutter
 }
 
 // Hold registers what Break shall cut. It tells false, and registers nothing, when the client has left already.
@@ -40,6 +41,26 @@ func (l *Lifeline) Release() bool {
 	return !l.broken
 }
 
+// Watch registers what Break shall cut beside what is held: a filter may wait for somebody while the upstream's answer is held. It
+// tells false, and registers nothing, when the client has left already.
+func (l *Lifeline) Watch(c Cutter) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.broken {
+		return false
+	}
+	l.watch = c
+	return true
+}
+
+// Unwatch takes the registration of Watch back and tells whether it came in time.
+func (l *Lifeline) Unwatch() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.watch = nil
+	return !l.broken
+}
+
 // Break says that the client has left and cuts what is held.
 func (l *Lifeline) Break() { l.BreakFor(nil) }
 
@@ -50,8 +71,10 @@ func (l *Lifeline) BreakFor(why error) {
 	if l.broken {
 		return
 	}
-	if l.held != nil {
-		l.held.Cut()
+	for _, c := range [...]Cutter{l.held, l.watch} {
+		if c != nil {
+			c.Cut()
+		}
 	}
 	l.broken, l.why = true, why
 }
@@ -72,6 +95,6 @@ func (l *Lifeline) Broken() bool {
 
 func (l *Lifeline) reset() {
 	l.mu.Lock()
-	l.broken, l.why, l.held = false, nil, nil
+	l.broken, l.why, l.held, l.watch = false, nil, nil, nil
 	l.mu.Unlock()
 }

@@ -1,5 +1,7 @@
 package core
 
+import "time"
+
 // Stage is one named step of the pipeline with the filters that a route has there. Stages are shared by all exchanges and safe for
 // concurrent use; an exchange visits them one at a time.
 //
@@ -45,6 +47,14 @@ type Upstream interface {
 	// Endpoints is the list as configured; Ready tells how many of them take requests now.
 	Endpoints() []*Endpoint
 	Ready() int
+	// State is what is known now about one of its endpoints.
+	State(e *Endpoint) EndpointState
+}
+
+// EndpointState is an endpoint's at one moment.
+type EndpointState struct {
+	Ready    bool // it takes requests
+	InFlight int  // connections in use, or being opened
 }
 
 // Services are the parts of a generation that filters reach by name.
@@ -53,6 +63,10 @@ type Services interface {
 	Upstream(name string) Upstream
 	// Upstreams are the names of all configured upstreams, sorted.
 	Upstreams() []string
+	Caller
+	Delayer
+	// Patience is how long the filters of an exchange may wait for others, all waits together: the route's total.
+	Patience(route *Route) time.Duration
 	// AccessLine renders and writes the access line of an exchange. extra is either empty or JSON members with a leading
 	// comma. It never blocks.
 	AccessLine(x *Exchange, extra []byte)

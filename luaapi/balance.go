@@ -59,6 +59,38 @@ var upstreamFuncs = []vm.Func{
 			a.L.Push(number(float64(len(u.Endpoints()))))
 			return 2
 		}},
+	{Name: "gw.upstream.endpoints", Phases: phaseExchange,
+		Doc: "Lists the endpoints of an upstream with their state now: `endpoint` (for ctx.endpoint), `url`, `weight`, `ready` and `in_flight`, the connections in " +
+			"use.",
+		Params:  list(p("name", "string", "an unknown one raises")),
+		Returns: list(p("endpoints", "gw.EndpointState[]", "in the order of the configuration")),
+		Do:      endpointStates},
+}
+
+var endpointStateFields = []vm.Param{
+	p("endpoint", "gw.Endpoint", ""),
+	p("url", "string", ""),
+	p("weight", "integer", "0 is drained"),
+	p("ready", "boolean", "it takes requests"),
+	p("in_flight", "integer", "connections in use"),
+}
+
+// endpointStates lists what is known of an upstream's endpoints.
+func endpointStates(a vm.Args) int {
+	u := current(a.L).m.stage.upstream(a.L, argText(a, 1))
+	states := newTable()
+	for _, e := range u.Endpoints() {
+		s := u.State(e)
+		t := newTable()
+		t.RawSetString("endpoint", endpointValue(e))
+		t.RawSetString("url", lua.LString(e.String()))
+		t.RawSetString("weight", number(float64(e.Weight)))
+		t.RawSetString("ready", lua.LBool(s.Ready))
+		t.RawSetString("in_flight", number(float64(s.InFlight)))
+		appendItem(a, states, t)
+	}
+	a.L.Push(states)
+	return 1
 }
 
 func services(a vm.Args) core.Services {

@@ -93,7 +93,8 @@ func newBuilder(o Options) (_ *builder, err error) {
 	b := &builder{o: o, scripts: map[string]*script{}, paths: map[string]string{}, libs: libsDigest(o.Config.Scripts.Lib), timed: map[*script]bool{}}
 	b.world = &world{services: o.Services, log: o.Log, shared: o.Shared, timers: o.Timers, limits: o.Limits.Plan(), redis: o.Redis.Plan(o.Log), verifiers: o.Auth.Plan(),
 		identity: &identity{}, kinds: newSurfaces(), metrics: o.Metrics,
-		env: o.Config.Scripts.EnvValues, names: o.Config.Scripts.Env, files: files{dir: cmp.Or(o.Folder, o.Config.Scripts.Dir)}}
+		env: o.Config.Scripts.EnvValues, names: o.Config.Scripts.Env, files: files{dir: cmp.Or(o.Folder, o.Config.Scripts.Dir)},
+		limitsHTTP: o.Config.Scripts.HTTP, delay: o.Config.Scripts.Delay}
 	b.compile()
 	if err = b.makeBase(); err != nil {
 		return nil, err
@@ -167,6 +168,9 @@ func (b *builder) poolOptions(stage string) vm.PoolOptions {
 	o := vm.PoolOptions{Max: cfg.VMs, Wait: cfg.Wait, MaxWaiting: cfg.MaxWaiting, MaxUses: cfg.RetireAfter, Counters: b.o.Pools.of(stage)}
 	if o.Wait == 0 {
 		o.Wait = -time.Nanosecond
+	}
+	if o.MaxWaiting == 0 {
+		o.MaxWaiting = -1
 	}
 	return o
 }

@@ -62,6 +62,9 @@ func pages() []page {
 		if m.name == "auth" {
 			funcs = append(funcs, verifierMethods...)
 		}
+		if m.name == "http" {
+			funcs = append(funcs, answerMethods...)
+		}
 		all = append(all, page{file: m.name, title: "gw." + m.name, intro: m.intro, funcs: funcs})
 	}
 	return append(all, page{file: "stdlib", title: "The standard library", notes: differences, funcs: standardFuncs(),

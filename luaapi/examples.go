@@ -121,6 +121,51 @@ end`,
 if ready < all / 2 then
   ctx.upstream = "canary"
 end`,
+	"gw.upstream.endpoints": `for _, state in ipairs(gw.upstream.endpoints("main")) do
+  if state.ready and state.in_flight < 10 then
+    ctx.endpoint = state.endpoint
+    break
+  end
+end`,
+
+	"gw.http.request": `local answer, err = gw.http.request {
+  method = "PUT", upstream = "main", path = "/seen", query = { user = ctx.user or "nobody" }, json = { path = req.path }, timeout = 2,
+}
+if not answer then
+  return gw.respond(503, "cannot be checked now")
+elseif answer.status ~= 200 then
+  return gw.respond(answer.status, answer.body, { ["Content-Type"] = answer.headers["Content-Type"] or "text/plain" })
+end
+req.headers["X-Checked"] = answer.headers["X-Result"]`,
+	"gw.http.get": `local answer, err = gw.http.get("https://keys.example.com/current", { query = { tenant = "a b" }, timeout = "500ms" })
+if answer then
+  req.headers["X-Key"] = answer.headers["X-Key"]
+end
+answer = gw.http.get { upstream = "main", path = "/health" }`,
+	"gw.http.post": `local answer, err = gw.http.post("https://auth.example.com/introspect", {
+  form = { token = "abc" }, headers = { Accept = "application/json" },
+})`,
+	"gw.http.all": `local answers, errs = gw.http.all {
+  user = { upstream = "main", path = "/users/42" },
+  orders = { upstream = "main", path = "/orders", query = { user = 42 } },
+}
+if answers.user then
+  ctx.tier = answers.user:json_get("tier")
+end
+if errs.orders then
+  gw.log.warn("orders are missing", { error = errs.orders })
+end`,
+	"answer:json": `local answer = assert(gw.http.get { upstream = "main", path = "/users/42" })
+local doc, err = answer:json()
+if doc then
+  ctx.tier = doc.tier
+end`,
+	"answer:json_get": `local answer = assert(gw.http.get { upstream = "main", path = "/users/42" })
+ctx.tier = answer:json_get("account.tier")`,
+	"gw.mirror": `gw.mirror("canary", { fraction = 0.1, headers = { ["X-Shadow"] = "1" } })`,
+	"gw.delay": `if req.headers["User-Agent"] == "scraper" then
+  gw.delay(0.5)
+end`,
 
 	"gw.shared.get": `gw.shared.set("flags", "maintenance", true)
 assert(gw.shared.get("flags", "maintenance") == true)

@@ -1,6 +1,8 @@
 package luaapi
 
 import (
+	"time"
+
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/moongate/moongate/core"
@@ -38,7 +40,9 @@ type frame struct {
 	turn  *turn // the filter whose turn it is
 	conf  *lua.LTable
 	reply *core.Reply
-	fault *core.Error // ends the exchange, whatever the script makes of it
+	calls counted       // of gw.http
+	delay time.Duration // after which the exchange goes on
+	fault *core.Error   // ends the exchange, whatever the script makes of it
 
 	req, res *lua.LUserData // of res.req, entry.req and entry.res, once a script asked for them
 }

@@ -18,6 +18,7 @@ func (p *Pipeline) Collect(s *metrics.Scrape) {
 			Size: stats.Size, Busy: stats.InUse, Acquires: stats.Acquires, Waits: stats.Waits, Waited: stats.Waited,
 			Exhausted: stats.Exhausted,
 		}, stats.Waiting, retired(stats))
+		s.VMWaits(st.name, stats.Outside, stats.Refused)
 	}
 	for _, f := range p.filters {
 		s.Tripped(f.stage, f.name, f.breaker.tripped())

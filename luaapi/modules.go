@@ -25,6 +25,9 @@ var modules = []module{
 	{"limit", "how often a caller may come.", limitFuncs},
 	{"balance", "one endpoint of an upstream.", balanceFuncs},
 	{"upstream", "which upstreams there are.", upstreamFuncs},
+	{"http", "requests of a script's own.", httpFuncs},
+	{"mirror", "copies of requests for another upstream.", mirrorFuncs},
+	{"delay", "requests that are held back.", delayFuncs},
 	{"shared", "values, counters and lists that all VMs see, over reloads too.", sharedFuncs},
 	{"cache", "what is dear to make: kept for a while, and made by one for all who want it at once.", cacheFuncs},
 	{"redis", "the Redis servers of the configuration.", redisFuncs},
@@ -54,7 +57,7 @@ func Funcs() []vm.Func {
 // Methods is the part of the binding table that stands on handles.
 func Methods() []vm.Func {
 	var all []vm.Func
-	for _, of := range [][]vm.Func{requestMethods, queryMethods, responseMethods, entryMethods, metricMethods, verifierMethods} {
+	for _, of := range [][]vm.Func{requestMethods, queryMethods, responseMethods, entryMethods, metricMethods, verifierMethods, answerMethods} {
 		all = append(all, of...)
 	}
 	return all

@@ -51,17 +51,26 @@ func (s *stage) Request(x *core.Exchange) (*core.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
+	err = r.request(x, p)
+	if err = s.holdBack(x, r.frame.delay, err); err != nil {
+		return nil, err
+	}
+	return r.frame.reply, nil
+}
+
+// request gives the filters their turns until one answers, and the VM back.
+func (r *runner) request(x *core.Exchange, p *plan) error {
 	defer r.end()
 	for i := range p.turns {
 		x.Turn = p.before + i + 1
 		if err := r.run(&p.turns[i], onRequest); err != nil {
-			return nil, err
+			return err
 		}
-		if reply := r.frame.reply; reply != nil {
-			return reply, nil
+		if r.frame.reply != nil {
+			break
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // Response runs the response functions of the filters whose turn had come, the last one first, and counts Turn down. After an error

@@ -17,6 +17,8 @@ func stubs() string {
 	writeClass(&b, "gw.Response", "res", responseFields, responseMethods)
 	writeClass(&b, "gw.Entry", "entry", entryFields, entryMethods)
 	writeClass(&b, "gw.Context", "ctx", contextFields, nil)
+	writeFields(&b, "gw.Answer", answerFields)
+	writeMethods(&b, "answer", answerMethods)
 	writeClass(&b, "gw.Metric", "metric", nil, metricMethods)
 	writeClass(&b, "gw.Verifier", "verifier", nil, verifierMethods)
 	writeFields(&b, "gw.Identity", identityFields)
@@ -24,6 +26,7 @@ func stubs() string {
 	writeFields(&b, "gw.LimitInfo", limitInfoFields)
 	writeFields(&b, "gw.CacheOptions", cacheOptionFields)
 	writeFields(&b, "gw.Endpoint", endpointFields)
+	writeFields(&b, "gw.EndpointState", endpointStateFields)
 	writeFields(&b, "gw.TLS", tlsFields)
 	b.WriteString("\n---@class gw\ngw = {}\n")
 	for _, m := range modules {
@@ -80,6 +83,19 @@ const handWritten = `
 
 ---@class gw.Cookies
 ---@field [string] string?
+
+---@class gw.Call
+---@field url? string
+---@field upstream? string name of an upstream, instead of a URL
+---@field path? string with an upstream; a query may follow
+---@field key? string with an upstream, for balancers that hash
+---@field method? string default GET, with a body POST
+---@field query? table<string, string|number|string[]>
+---@field headers? table<string, string|number|string[]>
+---@field body? string
+---@field json? any instead of body
+---@field form? table<string, string|number|string[]> instead of body
+---@field timeout? number|string seconds, or a text such as "500ms"
 `
 
 func writeClass(b *strings.Builder, class, owner string, fields []field, methods []vm.Func) {
@@ -91,6 +107,10 @@ func writeClass(b *strings.Builder, class, owner string, fields []field, methods
 	if class == "gw.Context" {
 		b.WriteString("---@field [string] any\n")
 	}
+	writeMethods(b, owner, methods)
+}
+
+func writeMethods(b *strings.Builder, owner string, methods []vm.Func) {
 	fmt.Fprintf(b, "local %s = {}\n", owner)
 	for _, f := range methods {
 		writeStub(b, f)

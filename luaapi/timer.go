@@ -72,7 +72,8 @@ type timer struct {
 // timerRun is one run of a timer: what bindings find instead of a frame.
 type timerRun struct {
 	*timer
-	ctx context.Context
+	ctx   context.Context
+	calls counted // of gw.http
 }
 
 // sameAs tells whether a timer does what another did: it then keeps its rhythm.

@@ -35,32 +35,36 @@ var urlFuncs = []vm.Func{
 		Params:  list(p("parameters", "table<string, string|number|string[]>", "")),
 		Returns: list(p("query", "string", "without the question mark")),
 		Do: func(a vm.Args) int {
-			var query []byte
-			add := func(name string, v lua.LValue) {
-				value, ok := text(v)
-				if !ok {
-					a.Bad(1, "%s is a %s: a parameter is a string or a number", visible(name), v.Type())
-				}
-				a.CheckString(len(query) + 3*(len(name)+len(value)))
-				query = appendPair(query, name, value)
-			}
-			parameters := a.Readable(1)
-			for key, v := parameters.Next(lua.LNil); key != lua.LNil; key, v = parameters.Next(key) {
-				name, ok := text(key)
-				if !ok {
-					a.Bad(1, "parameters have names, not %s", describe(key))
-				}
-				items, ok := v.(*lua.LTable)
-				if !ok {
-					add(name, v)
-					continue
-				}
-				items = vm.Thaw(items)
-				for i := 1; i <= items.MaxN(); i++ {
-					add(name, items.RawGetInt(i))
-				}
-			}
+			query := appendForm(a, nil, a.Readable(1))
 			a.L.Push(str(query))
 			return 1
 		}},
+}
+
+// appendForm appends a table's pairs, encoded, to a query or a form.
+func appendForm(a vm.Args, query []byte, parameters *lua.LTable) []byte {
+	add := func(name string, v lua.LValue) {
+		value, ok := text(v)
+		if !ok {
+			a.Raise("%s is a %s: a parameter is a string or a number", visible(name), v.Type())
+		}
+		a.CheckString(len(query) + 3*(len(name)+len(value)))
+		query = appendPair(query, name, value)
+	}
+	for key, v := parameters.Next(lua.LNil); key != lua.LNil; key, v = parameters.Next(key) {
+		name, ok := text(key)
+		if !ok {
+			a.Raise("parameters have names, not %s", describe(key))
+		}
+		items, ok := v.(*lua.LTable)
+		if !ok {
+			add(name, v)
+			continue
+		}
+		items = vm.Thaw(items)
+		for i := 1; i <= items.MaxN(); i++ {
+			add(name, items.RawGetInt(i))
+		}
+	}
+	return query
 }

@@ -29,6 +29,8 @@ type world struct {
 	identity    *identity
 	saysHeaders bool // some script has the word in it
 	files       files
+	limitsHTTP  conf.ScriptHTTP
+	delay       conf.ScriptDelay
 	kinds       [3]*surface // req, res, entry
 }
 

@@ -49,6 +49,12 @@ func (s *Scrape) KeySource(name string, succeeded, failed uint64, keys int) {
 	s.gauge(keysKept, float64(keys), name)
 }
 
+// VMWaits tells how often a stage's VMs have waited for others, and how often they found no room to.
+func (s *Scrape) VMWaits(stage string, waits, refused uint64) {
+	s.counter(vmWaits, float64(waits), stage)
+	s.counter(vmWaitsRefused, float64(refused), stage)
+}
+
 // UpstreamPool tells of the connections to an upstream's endpoints, all together.
 func (s *Scrape) UpstreamPool(upstream string, p Pool) { s.pool(&upstreamPool, p, upstream) }
 
@@ -160,6 +166,9 @@ func (c own) Collect(out chan<- prometheus.Metric) {
 		s.counter(filterErrors, float64(f.errors.Load()), key.stage, key.script)
 		s.counter(filterTimeouts, float64(f.timeouts.Load()), key.stage, key.script)
 		s.counter(filterTrips, float64(f.trips.Load()), key.stage, key.script)
+	}
+	for upstream, o := range m.shownOutgoing() {
+		s.outgoing(upstream, o)
 	}
 	s.counter(reloads, float64(m.reloads.succeeded.Load()), "success")
 	s.counter(reloads, float64(m.reloads.failed.Load()), "failure")

@@ -55,12 +55,13 @@ type Metrics struct {
 	}
 	overflows atomic.Uint64
 
-	mu      sync.Mutex // guards what follows, and what plans hold
-	live    *Plan
-	series  map[seriesKey]*Series    // of the live plan and of one being built
-	filters map[filterKey]*Filter    // likewise
-	scripts map[string]*ScriptMetric // likewise
-	source  Source
+	mu       sync.Mutex // guards what follows, and what plans hold
+	live     *Plan
+	series   map[seriesKey]*Series    // of the live plan and of one being built
+	filters  map[filterKey]*Filter    // likewise
+	scripts  map[string]*ScriptMetric // likewise
+	outgoing map[string]*Outgoing     // likewise, by upstream
+	source   Source
 }
 
 // New makes the metrics of a process, with an empty generation. It is to be called once, since the collectors of the Go
@@ -75,9 +76,10 @@ func New(o Options) (*Metrics, error) {
 			collectors.NewGoCollector(),
 			collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		},
-		series:  make(map[seriesKey]*Series),
-		filters: make(map[filterKey]*Filter),
-		scripts: make(map[string]*ScriptMetric),
+		series:   make(map[seriesKey]*Series),
+		filters:  make(map[filterKey]*Filter),
+		scripts:  make(map[string]*ScriptMetric),
+		outgoing: make(map[string]*Outgoing),
 	}
 	m.reloads.last.Store(time.Now().UnixNano())
 	p, err := m.Plan(Generation{})

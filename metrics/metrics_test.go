@@ -102,6 +102,9 @@ func (s source) Collect(out *metrics.Scrape) {
 	out.Shared("sessions", metrics.Store{Entries: 2, Bytes: 512, Capacity: 1 << 20, Evicted: 3, Expired: 4})
 	out.Cache("jwt", metrics.Cache{Store: metrics.Store{Entries: 1}, Hits: 5, Misses: 6, Stale: 7, Waited: 8, Loaded: 9, Failed: 10})
 	out.Timers("jwt", 11, 12, 13)
+	out.VMWaits("auth", 9, 1)
+	out.Mirrors(3)
+	out.Delays(1, 8, 2)
 }
 
 func TestEveryMetricIsShownAndLintsClean(t *testing.T) {
@@ -116,6 +119,14 @@ func TestEveryMetricIsShownAndLintsClean(t *testing.T) {
 	f.Observe(30 * time.Microsecond)
 	f.Error()
 	f.Timeout()
+	asked := p.Outgoing("u1")
+	asked.Called(3 * time.Millisecond)
+	asked.CallFailed()
+	asked.Mirrored()
+	asked.MirrorFailed()
+	asked.MirrorDropped()
+	p.Outgoing("").Called(time.Second)
+	p.Outgoing("u2").Called(time.Second) // which the configuration has not
 	m.Reloaded(true, time.Unix(1000, 0))
 	m.Reloaded(false, time.Unix(2000, 0))
 
@@ -135,6 +146,18 @@ func TestEveryMetricIsShownAndLintsClean(t *testing.T) {
 		`moongate_filter_errors_total{script="jwt",stage="auth",zone="eu-1"}`:                                        1,
 		`moongate_filter_timeouts_total{script="jwt",stage="auth",zone="eu-1"}`:                                      1,
 		`moongate_http_cut_requests_total{reason="slow_body",zone="eu-1"}`:                                           3,
+		`moongate_call_duration_seconds_count{upstream="u1",zone="eu-1"}`:                                            1,
+		`moongate_call_duration_seconds_count{upstream="",zone="eu-1"}`:                                              1,
+		`moongate_call_errors_total{upstream="u1",zone="eu-1"}`:                                                      1,
+		`moongate_mirror_requests_total{result="success",upstream="u1",zone="eu-1"}`:                                 1,
+		`moongate_mirror_requests_total{result="failure",upstream="u1",zone="eu-1"}`:                                 1,
+		`moongate_mirror_requests_total{result="dropped",upstream="u1",zone="eu-1"}`:                                 1,
+		`moongate_mirror_in_flight_requests{zone="eu-1"}`:                                                            3,
+		`moongate_delay_waiting_requests{zone="eu-1"}`:                                                               1,
+		`moongate_delay_requests_total{zone="eu-1"}`:                                                                 8,
+		`moongate_delay_refused_total{zone="eu-1"}`:                                                                  2,
+		`moongate_vm_waits_total{stage="auth",zone="eu-1"}`:                                                          9,
+		`moongate_vm_waits_refused_total{stage="auth",zone="eu-1"}`:                                                  1,
 		`moongate_limiter_refused_total{limiter="user/rate_limit",zone="eu-1"}`:                                      7,
 		`moongate_auth_key_fetches_total{result="failure",url="https://id.example.com/jwks.json",zone="eu-1"}`:       1,
 		`moongate_auth_keys{url="https://id.example.com/jwks.json",zone="eu-1"}`:                                     2,

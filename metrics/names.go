@@ -18,7 +18,7 @@ func define(name, help string, labels ...string) family {
 }
 
 // The metrics of the gateway. Labels: route, upstream, stage, script, limiter, redis, endpoint and url are of the configuration; class
-// is 1xx to 5xx; result is success or failure; reason is one of those below.
+// is 1xx to 5xx; result is success or failure, of copies also dropped; reason is one of those below.
 var (
 	httpRequests = define("moongate_http_requests_total",
 		"Requests answered, by the route that took them and the upstream they went to (empty: answered here).", "route", "upstream", "class")
@@ -48,6 +48,21 @@ var (
 		"Times that a script was put to rest because all it did was fail.", "stage", "script")
 	filterTripped = define("moongate_filter_tripped",
 		"Whether a script rests because all it did was fail: 1, or 0 while it runs.", "stage", "script")
+
+	callDuration = define("moongate_call_duration_seconds",
+		"Time to the end of the answers to requests that filters made with gw.http (upstream empty: to URLs).", "upstream")
+	callErrors = define("moongate_call_errors_total",
+		"Requests that filters made with gw.http and that got no answer (upstream empty: to URLs).", "upstream")
+	mirrorRequests = define("moongate_mirror_requests_total",
+		"Copies of requests that filters sent with gw.mirror; dropped ones found no room or had too long a body.", "upstream", "result")
+	mirrorInFlight = define("moongate_mirror_in_flight_requests",
+		"Copies of requests that are under way.")
+	delayed = define("moongate_delay_waiting_requests",
+		"Requests that gw.delay holds back now.")
+	delays = define("moongate_delay_requests_total",
+		"Requests that gw.delay has held back.")
+	delaysRefused = define("moongate_delay_refused_total",
+		"Delays that were refused because too many requests were held back.")
 
 	limiterRefused = define("moongate_limiter_refused_total",
 		"Takes that a limiter refused.", "limiter")
@@ -88,6 +103,10 @@ var (
 	keysKept = define("moongate_auth_keys",
 		"Keys of a set that is fetched; 0 until the first fetch has succeeded.", "url")
 
+	vmWaits = define("moongate_vm_waits_total",
+		"Times that a Lua VM of a stage waited for an answer from outside.", "stage")
+	vmWaitsRefused = define("moongate_vm_waits_refused_total",
+		"Times that a Lua VM of a stage could not wait, since max_waiting others did.", "stage")
 	upstreamPool = definePool("moongate_upstream_pool", "connections to an upstream", "upstream")
 
 	upstreamReady = define("moongate_upstream_ready_endpoints",
@@ -157,7 +176,7 @@ func (f *storeFamily) all() []family {
 func families() []family {
 	all := []family{
 		httpRequests, httpDuration, httpUnrouted, httpCut, upgradesOpen, upgrades, tlsHandshakes, filterDuration, filterErrors, filterTimeouts, filterTrips, filterTripped,
-		vmRetired, vmWaiting, limiterRefused,
+		vmRetired, vmWaiting, vmWaits, vmWaitsRefused, callDuration, callErrors, mirrorRequests, mirrorInFlight, delayed, delays, delaysRefused, limiterRefused,
 		keyFetches, keysKept,
 		limiterKeys, limiterOverflowed, limiterStoreErrors, limiterDropped, redisUp, redisCalls, redisPending,
 		upstreamReady, endpointReady, reloads, reloadSuccessful, reloadTime, logDropped, scriptOverflows, buildInfo,

@@ -30,6 +30,7 @@ type Plan struct {
 	series    map[seriesKey]*Series
 	filters   map[filterKey]*Filter
 	scripts   map[string]*ScriptMetric
+	outgoing  map[string]*Outgoing // by upstream
 }
 
 type (
@@ -57,6 +58,7 @@ func (m *Metrics) Plan(g Generation) (*Plan, error) {
 		series:    make(map[seriesKey]*Series),
 		filters:   make(map[filterKey]*Filter),
 		scripts:   make(map[string]*ScriptMetric),
+		outgoing:  make(map[string]*Outgoing),
 	}, nil
 }
 
@@ -97,11 +99,17 @@ func (p *Plan) Commit(source Source) {
 				p.series[key] = s // the same one, if the plan has it too: both found it in m.series
 			}
 		}
+		for upstream, o := range old.outgoing {
+			if p.asks(upstream) {
+				p.outgoing[upstream] = o
+			}
+		}
 		p.keepScripts(old)
 		old.retired = true
 	}
 	m.live, m.source = p, source
 	m.series, m.filters, m.scripts = maps.Clone(p.series), maps.Clone(p.filters), maps.Clone(p.scripts)
+	m.outgoing = maps.Clone(p.outgoing)
 	m.handler.Store(&p.handler)
 }
 
@@ -169,6 +177,12 @@ func (m *Metrics) shown() (map[seriesKey]*Series, map[filterKey]*Filter, Source)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.live.series), maps.Clone(m.live.filters), m.source
+}
+
+func (m *Metrics) shownOutgoing() map[string]*Outgoing {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.live.outgoing)
 }
 
 func (m *Metrics) shownScripts() map[string]*ScriptMetric {

@@ -132,6 +132,9 @@ var (
 // match finds the route and makes what holds on it hold.
 func (g *Generation) match(x *core.Exchange, client core.Client) error {
 	r := &x.Request
+	if g.outbound.isLoop(&r.Header) {
+		return errLoop
+	}
 	path, err := route.Canonical(r.RawPath, x.Scratch(4*len(r.RawPath)+2))
 	if err != nil {
 		return err

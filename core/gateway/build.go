@@ -21,7 +21,7 @@ import (
 
 // build makes a generation of a configuration, beside prev, which may be nil and of which it changes nothing. Errors are conf.Errors.
 func (g *Gateway) build(c *conf.Config, prev *Generation) (*Generation, error) {
-	gen := &Generation{Number: 1, config: c, access: g.opts.Access, server: g.server, cuts: &g.cuts, upstreams: map[string]*upstream.Upstream{}, trusted: c.HTTP.TrustedProxies,
+	gen := &Generation{Number: 1, config: c, access: g.opts.Access, server: g.server, cuts: &g.cuts, outbound: g.outbound, upstreams: map[string]*upstream.Upstream{}, trusted: c.HTTP.TrustedProxies,
 		trustUnix: c.HTTP.TrustUnix,
 		policy:    policies[c.HTTP.Path], commit: func() {}}
 	if prev != nil {

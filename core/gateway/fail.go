@@ -84,8 +84,10 @@ type failLog struct {
 // failLines is how many lines a second are written.
 const failLines = 50
 
-func (f *failLog) note(log *slog.Logger, x *core.Exchange, err error) {
+// may tells whether there is room for one more line.
+func (f *failLog) may(log *slog.Logger) bool {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	now := time.Now().Unix()
 	if now != f.second {
 		if f.dropped > 0 {
@@ -95,10 +97,15 @@ func (f *failLog) note(log *slog.Logger, x *core.Exchange, err error) {
 	}
 	if f.lines++; f.lines > failLines {
 		f.dropped++
-		f.mu.Unlock()
+		return false
+	}
+	return true
+}
+
+func (f *failLog) note(log *slog.Logger, x *core.Exchange, err error) {
+	if !f.may(log) {
 		return
 	}
-	f.mu.Unlock()
 	attrs := []any{"request_id", string(x.RequestID), "trace_id", string(x.TraceID), "method", x.Request.Method, "path", string(x.Request.Path)}
 	if x.Route != nil {
 		attrs = append(attrs, "route", x.Route.Name)

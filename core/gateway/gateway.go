@@ -56,12 +56,13 @@ type Built struct {
 
 // Gateway serves requests by its current generation. It is safe for concurrent use.
 type Gateway struct {
-	opts    Options
-	current atomic.Pointer[Generation]
-	server  *server.Server
-	failing failLog
-	cuts    cuts
-	tunnels tunnels
+	opts     Options
+	current  atomic.Pointer[Generation]
+	server   *server.Server
+	failing  failLog
+	cuts     cuts
+	tunnels  tunnels
+	outbound *outbound
 
 	pending  atomic.Pointer[reload] // a reload that waits for the one under way
 	draining atomic.Bool

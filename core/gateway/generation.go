@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core"
@@ -38,6 +39,7 @@ type Generation struct {
 	access    *AccessLog
 	server    *server.Server // nil where nothing is served
 	cuts      *cuts
+	outbound  *outbound
 }
 
 // plan is what a route's requests pass, looked up once for each.
@@ -84,3 +86,14 @@ func (g *Generation) EachUpstream(visit func(*upstream.Upstream)) {
 		visit(g.upstreams[name])
 	}
 }
+
+// Patience implements core.Services.
+func (g *Generation) Patience(route *core.Route) time.Duration {
+	if p := g.plan(route); p.upstream != nil {
+		return route.Limits.Over(p.upstream.Limits()).Total
+	}
+	return patience
+}
+
+// patience is that of the filters that run without a route.
+const patience = 15 * time.Second

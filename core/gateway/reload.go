@@ -20,7 +20,7 @@ import (
 
 // New builds the first generation of c and listens. Nothing is accepted before Run.
 func New(o Options, c *conf.Config) (*Gateway, error) {
-	g := &Gateway{opts: o, listeners: map[string]*server.Listener{}}
+	g := &Gateway{opts: o, listeners: map[string]*server.Listener{}, outbound: newOutbound(o.Log)}
 	g.server = server.New(g, serverSettings(c), o.Log)
 	gen, err := g.build(c, nil)
 	if err == nil {
@@ -49,6 +49,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		select {
 		case <-tick.C:
 			g.current.Load().EachUpstream(func(u *upstream.Upstream) { u.Sweep(core.Now()) })
+			g.outbound.origins.Sweep(core.Now())
 			g.giveBack()
 		case <-ctx.Done():
 			return g.drain()
@@ -82,6 +83,7 @@ func (g *Gateway) drain() error {
 	defer cancel()
 	err := g.server.Shutdown(ctx)
 	g.serving.Wait()
+	g.outbound.close()
 	gen.EachUpstream(func(u *upstream.Upstream) { u.Retire(nil) })
 	if err != nil {
 		return fmt.Errorf("requests were still in flight after %s and were cut", gen.config.HTTP.Drain)
@@ -161,7 +163,7 @@ func (g *Gateway) Try(c *conf.Config) (*Generation, error) {
 
 // Check builds a generation of c without a gateway that runs: what starting with it would say.
 func Check(o Options, c *conf.Config) (*Generation, error) {
-	g := &Gateway{opts: o}
+	g := &Gateway{opts: o, outbound: newOutbound(o.Log)}
 	if g.opts.Metrics == nil {
 		m, err := metrics.New(metrics.Options{})
 		if err != nil {
@@ -219,6 +221,7 @@ func (g *Gateway) swap(gen *Generation, fresh map[string]*server.Listener) {
 	g.server.Apply(serverSettings(gen.config))
 	g.current.Store(gen)
 	g.changeListeners(gen, fresh)
+	g.outbound.apply(gen.config, g.listening(gen.config))
 	if old != nil {
 		for name, u := range old.upstreams {
 			u.Retire(gen.upstreams[name])

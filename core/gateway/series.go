@@ -74,6 +74,7 @@ func (g *Generation) Collect(s *metrics.Scrape) {
 		s.Handshakes(g.server.Handshakes())
 	}
 	g.cuts.collect(s)
+	g.outbound.collect(s)
 	s.LogDropped(g.access.Dropped())
 	if g.source != nil {
 		g.source.Collect(s)

@@ -55,6 +55,8 @@ func (g *Gateway) begin(x *core.Exchange) *Generation {
 func (g *Gateway) finish(x *core.Exchange, client core.Client, pass *plan, leg *proxy.Leg) {
 	if !clientGone(x) {
 		g.respond(x, pass)
+	}
+	if x.Response.Status != core.StatusClientGone { // it may have left while a filter waited
 		if err := g.send(x, client, pass, leg); err != nil {
 			g.cut(x, err)
 		}
@@ -165,5 +167,8 @@ func (g *Generation) forward(x *core.Exchange, client core.Client) (*proxy.Leg, 
 		return nil, err
 	}
 	x.Upstream = up.Name()
+	if len(x.Mirrors) > 0 {
+		g.mirror(x)
+	}
 	return proxy.Forward(x, up, client)
 }

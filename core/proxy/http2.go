@@ -245,7 +245,7 @@ func (l *Leg) requestHeader() http.Header {
 				h["Te"] = []string{"trailers"}
 			}
 			continue
-		case !forwarded(f.Kind):
+		case !forwarded(f.Kind) && !(q.Own && forwardedOwn(f.Kind)):
 			continue
 		}
 		name := textproto.CanonicalMIMEHeaderKey(string(f.Name))
@@ -254,13 +254,27 @@ func (l *Leg) requestHeader() http.Header {
 	if h["User-Agent"] == nil {
 		h["User-Agent"] = nil // none is invented
 	}
+	if len(l.x.TraceID) > 0 {
+		h["X-Trace-Id"] = []string{string(l.x.TraceID)}
+	}
+	if q.Own {
+		return h
+	}
 	own := l.appendForwarded(make([]byte, 0, 256))
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(own), "\r\n"), "\r\n") {
 		name, value, _ := strings.Cut(line, ": ")
 		h[name] = append(h[name], value)
 	}
-	h["X-Trace-Id"] = []string{string(l.x.TraceID)}
 	return h
+}
+
+// forwardedOwn tells whether a line of this kind goes out as it is when the gateway itself asks: it speaks for nobody then.
+func forwardedOwn(k core.Kind) bool {
+	switch k {
+	case core.KindForwardedFor, core.KindForwardedProto, core.KindForwardedHost, core.KindForwardedPrefix:
+		return true
+	}
+	return false
 }
 
 // forwarded tells whether a line of this kind goes out as it is; the others are written anew or end here.
@@ -279,6 +293,9 @@ func (l *Leg) host() []byte {
 	case "upstream":
 		return core.Bytes(l.attempt.Endpoint.Authority)
 	case "client":
+		if l.x.Request.Own {
+			return core.Bytes(l.attempt.Endpoint.Authority)
+		}
 		return l.x.Request.Host
 	default:
 		return core.Bytes(host)

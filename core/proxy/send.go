@@ -58,9 +58,12 @@ func (l *Leg) appendHead(out []byte) []byte {
 	for _, f := range r.Header.Fields() {
 		if f.Kind != core.KindOther {
 			switch f.Kind {
-			case core.KindHost, core.KindContentLength, core.KindExpect, core.KindForwardedFor, core.KindForwardedProto,
-				core.KindForwardedHost, core.KindForwardedPrefix, core.KindTraceID:
+			case core.KindHost, core.KindContentLength, core.KindExpect, core.KindTraceID:
 				continue
+			case core.KindForwardedFor, core.KindForwardedProto, core.KindForwardedHost, core.KindForwardedPrefix:
+				if !r.Own {
+					continue
+				}
 			case core.KindTE:
 				trailers = trailers || core.HasItem(f.Value, "trailers")
 			}
@@ -70,8 +73,12 @@ func (l *Leg) appendHead(out []byte) []byte {
 		}
 		out = http1.AppendField(out, f.Name, f.Value)
 	}
-	out = l.appendForwarded(out)
-	out = http1.AppendField(out, core.Bytes("X-Trace-Id"), x.TraceID)
+	if !r.Own {
+		out = l.appendForwarded(out)
+	}
+	if len(x.TraceID) > 0 {
+		out = http1.AppendField(out, core.Bytes("X-Trace-Id"), x.TraceID)
+	}
 	switch {
 	case r.Upgrade:
 		out = append(out, "Connection: Upgrade\r\nUpgrade: websocket\r\n"...)

@@ -88,7 +88,7 @@ var errNotHTTP2 = errors.New("the endpoint does not speak HTTP/2")
 
 // open connects to the endpoint and shakes hands where that is wanted.
 func (s *Streams) open(ctx context.Context, _, _ string) (net.Conn, error) {
-	nc, err := dial(ctx, s.address)
+	nc, err := dial(ctx, s.address, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,7 @@ var ErrClientGone = errors.New("client left")
 type Pool struct {
 	address string
 	tls     *tls.Config // nil: without
+	guard   Guard       // nil: any address
 
 	mu      sync.Mutex
 	opts    PoolOptions
@@ -214,7 +215,7 @@ func (p *Pool) dial(connect time.Duration, life *core.Lifeline, preamble []byte)
 
 // connect opens a connection and shakes hands where that is wanted.
 func (p *Pool) connect(ctx context.Context, preamble []byte) (*Conn, error) {
-	nc, err := dial(ctx, p.address)
+	nc, err := dial(ctx, p.address, p.guard)
 	if err != nil {
 		return nil, err
 	}

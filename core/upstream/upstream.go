@@ -32,6 +32,7 @@ type Options struct {
 	Pool      PoolOptions // for each endpoint
 	Upgrades  int         // most connections that have switched protocols; 0: any number
 	Health    HealthOptions
+	Guard     Guard // of connections over HTTP/1.1; nil: any address
 }
 
 // Target is one endpoint as configured.
@@ -126,6 +127,7 @@ func (u *Upstream) adopt(prev *Upstream, e *core.Endpoint) (*live, error) {
 		}
 	}
 	l := &live{pool: newPool(e.Address, u.opts.Pool)}
+	l.pool.guard = u.opts.Guard
 	if e.Scheme == "https" {
 		var err error
 		if l.pool.tls, err = u.opts.TLS.config(e.Address); err != nil {
@@ -212,6 +214,12 @@ func (u *Upstream) Ready() int {
 // IsReady tells whether an endpoint of this upstream takes requests.
 func (u *Upstream) IsReady(e *core.Endpoint) bool {
 	return e.Weight > 0 && u.live[e.Index].health.state(core.Now()) != out
+}
+
+// State implements core.Upstream.
+func (u *Upstream) State(e *core.Endpoint) core.EndpointState {
+	stats := u.Stats(e)
+	return core.EndpointState{Ready: u.IsReady(e), InFlight: stats.Open - stats.Idle}
 }
 
 // Pick implements core.Upstream. It chooses without promising anything: Begin settles whether the endpoint may be asked.

@@ -31,6 +31,13 @@ type Bench struct {
 	Timers   *luaapi.Timers  // run only where somebody calls its Run
 	// Upstream answers what is forwarded; nil answers 200 without a body.
 	Upstream func(Forwarded) Answer
+	// Calls answers what filters ask with gw.http; nil answers 200 without a body. An answer with an Err is none.
+	Calls func(Called) Answer
+	// Called, Mirrored and Delayed are what filters asked for since the Bench was made: their calls, the upstreams that copies went to, and how
+	// long requests were held back in all.
+	Called   []Called
+	Mirrored []string
+	Delayed  time.Duration
 	// Lines are the access lines that were written: the members that scripts added, "" for none.
 	Lines []string
 
@@ -267,6 +274,9 @@ func (b *Bench) request(x *core.Exchange, stages []core.Stage) error {
 			apply(x, reply)
 			return nil
 		}
+	}
+	for i := range x.Mirrors {
+		b.Mirrored = append(b.Mirrored, x.Mirrors[i].Upstream)
 	}
 	if err := b.forward(x, stages); err != nil {
 		fail(x, err)

@@ -31,9 +31,13 @@ func (s *suite) funcs() []vm.Func {
 			}},
 		{Name: "t.answer", Doc: "Says what the upstream answers from now on: a response, or a function that makes one of the forwarded request.",
 			Params: []vm.Param{param("answer", "table|fun(forwarded): table", "status, headers, body")}, Do: s.setAnswer},
+		{Name: "t.calls", Doc: "Says what gw.http gets from now on: a response, or a function that makes one of the call, or gives nil and why there is none. Nothing of " +
+			"it goes over the network.",
+			Params: []vm.Param{param("answer", "table|fun(call): table?, string?", "status, headers, body; a call has upstream or url, method, path, query, headers, body, timeout")},
+			Do:     s.setCalls},
 		{Name: "t.request", Doc: "Sends a request through the filter and gives what the client and the upstream see.",
 			Params:  []vm.Param{param("request", "table", "method, path (with query), headers, body, client_ip, host, params, tls (subject, fingerprint, san of a client certificate)")},
-			Returns: []vm.Param{param("result", "table", "status, headers, body, source, error; forwarded (nil: not asked) with upstream, endpoint, method, path, query, headers, body; lines of the access log")},
+			Returns: []vm.Param{param("result", "table", "status, headers, body, source, error; forwarded (nil: not asked) with upstream, endpoint, method, path, query, headers, body; lines of the access log; calls made with gw.http; mirrored, the upstreams that copies went to; delayed, in seconds")},
 			Do:      s.request},
 		{Name: "t.refused", Doc: "Gives the message with which the configuration is refused at load, nil when it is not.",
 			Returns: []vm.Param{param("message", "string?", "")},
@@ -151,7 +155,9 @@ func (s *suite) request(a vm.Args) int {
 	if err := s.build(); err != nil {
 		a.Raise("the configuration is refused: %s", err)
 	}
-	s.forwarded, s.bench.Lines = nil, nil
+	b := s.bench
+	s.forwarded, b.Lines, b.Called, b.Mirrored, b.Delayed = nil, nil, nil, nil, 0
+	b.Calls = func(c Called) Answer { return s.answerCall(a, c) }
 	s.bench.Upstream = func(f Forwarded) Answer {
 		s.forwarded = &f
 		if s.answerBy != nil {
@@ -165,7 +171,9 @@ func (s *suite) request(a vm.Args) int {
 		}
 		return s.answer
 	}
-	a.L.Push(resultTable(s.bench.Do(r), s.forwarded, s.bench.Lines))
+	t := resultTable(b.Do(r), s.forwarded, b.Lines)
+	noteOutgoing(t, b)
+	a.L.Push(t)
 	return 1
 }
 

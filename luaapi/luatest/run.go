@@ -87,6 +87,8 @@ type suite struct {
 	upstreams []string
 	answer    Answer
 	answerBy  *lua.LFunction
+	called    Answer         // to calls
+	callBy    *lua.LFunction // likewise
 	bench     *Bench
 	clock     time.Duration
 	forwarded *Forwarded
@@ -141,6 +143,7 @@ func (s *suite) run(v *vm.VM, t lua.LValue) []Result {
 	for _, test := range s.tests {
 		s.settings, s.toml, s.upstreams, s.bench, s.answerBy = "", "", []string{"main", "canary"}, nil, nil
 		s.answer, s.forwarded, s.clock = Answer{Status: 200}, nil, time.Hour
+		s.called, s.callBy = Answer{Status: 200}, nil
 		start := time.Now()
 		_, err := v.Call(test.fn, t)
 		results = append(results, Result{Name: test.name, Line: test.line, Err: err, Took: time.Since(start)})

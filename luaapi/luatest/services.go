@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/moongate/moongate/core"
 )
@@ -70,3 +71,9 @@ func (u *upstream) Pick(*core.Exchange, string) (*core.Endpoint, error) {
 	u.next++
 	return u.endpoints[(u.next-1)%len(u.endpoints)], nil
 }
+
+// Patience implements core.Services.
+func (s services) Patience(*core.Route) time.Duration { return 15 * time.Second }
+
+// State is that of an endpoint that rests.
+func (u *upstream) State(*core.Endpoint) core.EndpointState { return core.EndpointState{Ready: true} }

@@ -48,7 +48,7 @@ func (r Reason) String() string {
 type PoolOptions struct {
 	Max        int           // VMs in use at once, those that wait outside not counted; default 64
 	Wait       time.Duration // how long Take waits for a VM; default 100ms, negative: not at all
-	MaxWaiting int           // VMs that may wait outside at once; default 1024
+	MaxWaiting int           // VMs that may wait outside at once; default 1024, negative: none
 	MaxUses    int           // uses after which a VM is dropped; default 100000, negative: never
 	Counters   *Counters     // what the pool counts in; nil: counters of its own
 }
@@ -56,6 +56,7 @@ type PoolOptions struct {
 // Counters are what pools count. A pool that takes another's place goes on with its counters. Safe for concurrent use.
 type Counters struct {
 	acquires, waits, exhausted atomic.Uint64
+	outside, refused           atomic.Uint64
 	waited                     atomic.Int64 // nanoseconds
 	retired                    [Reasons]atomic.Uint64
 }
@@ -84,6 +85,8 @@ type Stats struct {
 	Waits     uint64        // times that a caller had to wait
 	Waited    time.Duration // how long they waited in all
 	Exhausted uint64        // times that it waited in vain
+	Outside   uint64        // waits outside that began
+	Refused   uint64        // waits outside that found no room
 	Retired   [Reasons]uint64
 	Size      int // VMs that exist
 	InUse     int // VMs that run
@@ -98,7 +101,7 @@ func NewPool(b *Base, o PoolOptions) *Pool {
 	if o.Wait == 0 {
 		o.Wait = 100 * time.Millisecond
 	}
-	if o.MaxWaiting <= 0 {
+	if o.MaxWaiting == 0 {
 		o.MaxWaiting = 1024
 	}
 	if o.MaxUses == 0 {
@@ -241,8 +244,10 @@ func (p *Pool) suspend() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.waiting >= p.options.MaxWaiting {
+		p.refused.Add(1)
 		return ErrWaiting
 	}
+	p.outside.Add(1)
 	p.waiting++
 	p.inUse--
 	p.pass(p.pop())
@@ -259,7 +264,8 @@ func (p *Pool) resume() {
 
 // Stats reads the counters.
 func (p *Pool) Stats() Stats {
-	s := Stats{Acquires: p.acquires.Load(), Waits: p.waits.Load(), Waited: time.Duration(p.waited.Load()), Exhausted: p.exhausted.Load()}
+	s := Stats{Acquires: p.acquires.Load(), Waits: p.waits.Load(), Waited: time.Duration(p.waited.Load()), Exhausted: p.exhausted.Load(),
+		Outside: p.outside.Load(), Refused: p.refused.Load()}
 	for i := range s.Retired {
 		s.Retired[i] = p.retired[i].Load()
 	}

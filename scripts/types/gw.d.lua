@@ -28,6 +28,19 @@
 ---@class gw.Cookies
 ---@field [string] string?
 
+---@class gw.Call
+---@field url? string
+---@field upstream? string name of an upstream, instead of a URL
+---@field path? string with an upstream; a query may follow
+---@field key? string with an upstream, for balancers that hash
+---@field method? string default GET, with a body POST
+---@field query? table<string, string|number|string[]>
+---@field headers? table<string, string|number|string[]>
+---@field body? string
+---@field json? any instead of body
+---@field form? table<string, string|number|string[]> instead of body
+---@field timeout? number|string seconds, or a text such as "500ms"
+
 ---@class gw.Request
 ---@field method string Method in capitals, such as `GET`. Assigning one changes what goes upstream.
 ---@field path string Path without query as the route table saw it: encoded unreserved characters are decoded, `%2F` stays. Assigning one changes what goes upstream and never matches again.
@@ -143,6 +156,23 @@ function entry:write(extra) end
 ---@field [string] any
 local ctx = {}
 
+---@class gw.Answer
+---@field status integer
+---@field headers gw.Headers read-only; as req.headers
+---@field body string
+local answer = {}
+
+---Reads the answer's body as gw.json.decode does.
+---@return any value
+---@return string? err why it is no JSON
+function answer:json() end
+
+---Reads one value of the answer's JSON body, as req:json_get does.
+---@param path string such as `user.roles.0`
+---@return any value nil when the path leads nowhere
+---@return string? err why it is no JSON
+function answer:json_get(path) end
+
 ---@class gw.Metric
 local metric = {}
 
@@ -206,6 +236,13 @@ function verifier:verify(req) end
 ---@field url string such as `http://10.0.0.1:8080`
 ---@field address string host and port
 ---@field weight integer
+
+---@class gw.EndpointState
+---@field endpoint gw.Endpoint
+---@field url string
+---@field weight integer 0 is drained
+---@field ready boolean it takes requests
+---@field in_flight integer connections in use
 
 ---@class gw.TLS
 ---@field version string such as `TLS 1.3`
@@ -446,6 +483,52 @@ function gw.upstream.names() end
 ---@return integer ready
 ---@return integer all
 function gw.upstream.ready(name) end
+
+---Lists the endpoints of an upstream with their state now: `endpoint` (for ctx.endpoint), `url`, `weight`, `ready` and `in_flight`, the connections in use.
+---@param name string an unknown one raises
+---@return gw.EndpointState[] endpoints in the order of the configuration
+function gw.upstream.endpoints(name) end
+
+-- Requests of a script's own.
+gw.http = {}
+
+---Makes a request and waits for the whole answer, of any status. Redirections are answers like others. nil and why when there is none: refused, too slow, too long, or an address that URLs may not lead to.
+---@param call gw.Call `url`, or `upstream` (a name; unknown ones raise) with `path` and, for balancers that hash, `key`; `method` (default GET, with a body POST), `query` (a table), `headers`, one of `body` (text), `json` (any value) and `form` (a table); `timeout` (seconds, or a text such as "500ms")
+---@return gw.Answer? answer
+---@return string? err why not
+function gw.http.request(call) end
+
+---Makes a GET request, as gw.http.request does.
+---@param target string|gw.Call a URL, or a call
+---@param call? gw.Call what else to say beside a URL
+---@return gw.Answer? answer
+---@return string? err why not
+function gw.http.get(target, call) end
+
+---Makes a POST request, as gw.http.request does.
+---@param target string|gw.Call a URL, or a call
+---@param call? gw.Call what else to say beside a URL, such as `json`
+---@return gw.Answer? answer
+---@return string? err why not
+function gw.http.post(target, call) end
+
+---Makes several requests at once and waits for all of them. Answers and reasons stand under the keys of their calls: a call has one or the other.
+---@param calls table<any, gw.Call> a list, or calls by name
+---@return table<any, gw.Answer> answers
+---@return table<any, string> errs empty when all were answered
+function gw.http.all(calls) end
+
+---Sends a copy of the request to another upstream when the request goes to its own: as all filters have left it, with its body as far as that is no longer than `[scripts.mirror] max_body`. Nobody waits for the copy, its answer is thrown away, and what becomes of it is counted and changes nothing for the request. A request that is answered here has no copy.
+---@param upstream string its name; an unknown one raises
+---@param options? table `fraction` of the requests that are copied, from 0 to 1 (default 1); `headers` that the copy has on top
+---@return boolean chosen whether this request is one of the fraction
+function gw.mirror(upstream, options) end
+
+---Holds the request back, or its answer when it is answered here: once the functions of the stage have run, it waits so long before it goes on. No VM is held meanwhile; a client that leaves ends the wait. Delays of one stage add up, at most to `[scripts.delay] max`; beyond that it raises. nil and why when too many requests are held back already.
+---@param time number|string seconds, or a text such as "500ms"
+---@return true? ok
+---@return string? err why not
+function gw.delay(time) end
 
 -- Values, counters and lists that all VMs see, over reloads too.
 gw.shared = {}
