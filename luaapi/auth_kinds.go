@@ -1,6 +1,8 @@
 package luaapi
 
 import (
+	"cmp"
+	"fmt"
 	"net/netip"
 	"strings"
 	"time"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/core/auth"
+	"github.com/moongate/moongate/core/redis"
 )
 
 // kind is one kind of verifier: which settings it has, and how one is made of them.
@@ -24,12 +27,13 @@ type kind struct {
 var kinds = []kind{
 	{"jwt", "secret", "JSON Web Tokens: " + tokenSettings + " " + placeSettings("`Authorization: Bearer`"), readJWTKind},
 	{"api_key", "keys", "API keys, of which only a digest is kept. `keys` maps users to `{ hash = \"sha256:...\", tier, rate, routes, expires }`; `key_lines` is a text " +
-		"with one such entry a line, as JSON with its `user`. " + placeSettings("the header `X-Api-Key`") +
+		"with one such entry a line, as JSON with its `user`. `redis` names a [redis.NAME] that is asked for the " +
+		"others, under `redis_prefix` (`api_key:`) and the digest's digits; its answers are kept for `keep` (1m). " + placeSettings("the header `X-Api-Key`") +
 		" The claims are `tier`, `rate` and `routes`, which are the only ones that the key is good for.", readAPIKeys},
 	{"basic", "users", "Passwords (RFC 7617). `users` is a text with lines of user:hash as `htpasswd -B` makes them (bcrypt), or with argon2. A password that was right " +
 		"is remembered for `keep` (1m).", readBasic},
 	{"hmac", "apps", "Requests signed with a shared key, as docs/auth/hmac.md says. `apps` maps names to secrets, or to `{ secret, hash = \"sha512\" }`; " +
-		"`signed_headers` lists headers that must be signed too.", readHMAC},
+		"`signed_headers` lists headers that must be signed too; `redis` names a [redis.NAME] in which nonces are remembered for all gateways, under `redis_prefix` (`nonce:`).", readHMAC},
 	{"introspection", "url", "Tokens that their issuer is asked about (RFC 7662), at `url`, as `client_id` with `client_secret`, which go in the form with `post = true`. `issuer`, " +
 		"`audience`, `claims` and `user` as for jwt; answers are remembered for `keep` (1m) and never past exp. `timeout` (5s), `ca` (PEM). " +
 		placeSettings("`Authorization: Bearer`"), readIntrospection},
@@ -69,7 +73,7 @@ func readJWTKind(w *world, f *fields) func() (auth.Verifier, error) {
 	}
 }
 
-func readAPIKeys(_ *world, f *fields) func() (auth.Verifier, error) {
+func readAPIKeys(w *world, f *fields) func() (auth.Verifier, error) {
 	o := auth.APIKeysOptions{Place: readPlace(f), Realm: f.text("realm")}
 	f.each("keys", func(user string, v lua.LValue) {
 		in := f.inner("keys."+user, v)
@@ -84,6 +88,9 @@ func readAPIKeys(_ *world, f *fields) func() (auth.Verifier, error) {
 		o.Keys = append(o.Keys, k)
 	})
 	lines := f.text("key_lines")
+	if client := f.redis(w); client != nil {
+		o.Store, o.Keep = auth.RedisAPIKeys(client, cmp.Or(f.text("redis_prefix"), "api_key:")), f.duration("keep")
+	}
 	return func() (auth.Verifier, error) {
 		more, err := auth.ParseAPIKeys(lines)
 		if err != nil {
@@ -107,7 +114,7 @@ func (f *fields) keep() time.Duration {
 	return -1
 }
 
-func readHMAC(_ *world, f *fields) func() (auth.Verifier, error) {
+func readHMAC(w *world, f *fields) func() (auth.Verifier, error) {
 	o := auth.HMACOptions{Signed: f.list("signed_headers"), Realm: f.text("realm")}
 	f.each("apps", func(id string, v lua.LValue) {
 		app := auth.HMACApp{ID: id}
@@ -128,7 +135,24 @@ func readHMAC(_ *world, f *fields) func() (auth.Verifier, error) {
 		}
 		o.Apps = append(o.Apps, app)
 	})
+	if client := f.redis(w); client != nil {
+		o.Nonces = auth.RedisNonces(client, cmp.Or(f.text("redis_prefix"), "nonce:"))
+	}
 	return func() (auth.Verifier, error) { return auth.NewHMAC(o) }
+}
+
+// redis is the Redis that a setting names, nil when there is none. Another client under the same name makes another verifier.
+func (f *fields) redis(w *world) *redis.Client {
+	name := f.text("redis")
+	if name == "" {
+		return nil
+	}
+	client := w.redis.Get(name)
+	if client == nil {
+		f.bad("redis", "there is no [redis.%s]", visible(name))
+	}
+	f.note("redis", fmt.Sprintf("%p", client))
+	return client
 }
 
 // asking is how many idle connections are kept to a service that is asked about requests.

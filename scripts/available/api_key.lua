@@ -16,6 +16,9 @@ local M = {
   config = {
     keys = { "map", of = "map", default = {}, doc = "user = { hash, tier, rate, routes, expires }" },
     key_lines = { "secret", doc = "more of them, as JSON, one a line" },
+    redis = { "string", doc = "name of a [redis.NAME] that has more of them" },
+    redis_prefix = { "string", default = "api_key:", doc = "what stands before a key's digest there" },
+    keep = { "duration", default = "1m", doc = "how long its answers are kept" },
     header = { "string", doc = "header with the key; default X-Api-Key" },
     query = { "string", doc = "or a parameter of the query" },
     cookie = { "string", doc = "or a cookie" },

@@ -45,3 +45,10 @@ test("is refused with a key that is no hash", function(t)
   t.config { keys = { acme = { hash = acme, role = "x" } } }
   t.contains(t.refused(), "keys.acme.role")
 end)
+
+test("asks Redis for keys that are not listed", function(t)
+  t.config { redis = "main" }
+  t.contains(t.refused(), "there is no [redis.main]")
+  t.toml('[redis.main]\naddress = "127.0.0.1:1"\ntimeout = "20ms"')
+  t.equal(request(t, "key-of-acme").status, 503) -- nobody answers there
+end)

@@ -12,6 +12,8 @@ local M = {
   config = {
     apps = { "map", required = true, doc = "name = secret, or { secret, hash }" },
     signed_headers = { "list", of = "string", default = {}, doc = "headers that must be signed too" },
+    redis = { "string", doc = "name of a [redis.NAME] that remembers nonces for all gateways" },
+    redis_prefix = { "string", default = "nonce:" },
     realm = { "string", default = "api" },
   },
 }

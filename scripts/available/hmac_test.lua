@@ -27,3 +27,8 @@ test("is refused with a key that is too short", function(t)
   t.config { apps = { billing = { secret = key, hash = "md5" } } }
   t.contains(t.refused(), "apps.billing.hash")
 end)
+
+test("is refused with a Redis that there is not", function(t)
+  t.config { apps = { billing = key }, redis = "main" }
+  t.contains(t.refused(), "there is no [redis.main]")
+end)

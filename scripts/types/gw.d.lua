@@ -346,7 +346,7 @@ gw.auth = {}
 ---@return gw.Verifier verifier
 function gw.auth.jwt(conf) end
 
----Makes a verifier of API keys, of which only a digest is kept. `keys` maps users to `{ hash = "sha256:...", tier, rate, routes, expires }`; `key_lines` is a text with one such entry a line, as JSON with its `user`. They stand in the header `X-Api-Key`, or where `header`, `query` or `cookie` says. The claims are `tier`, `rate` and `routes`, which are the only ones that the key is good for.
+---Makes a verifier of API keys, of which only a digest is kept. `keys` maps users to `{ hash = "sha256:...", tier, rate, routes, expires }`; `key_lines` is a text with one such entry a line, as JSON with its `user`. `redis` names a [redis.NAME] that is asked for the others, under `redis_prefix` (`api_key:`) and the digest's digits; its answers are kept for `keep` (1m). They stand in the header `X-Api-Key`, or where `header`, `query` or `cookie` says. The claims are `tier`, `rate` and `routes`, which are the only ones that the key is good for.
 ---@param conf table the settings, such as the filter's own conf; other fields are not looked at
 ---@return gw.Verifier verifier
 function gw.auth.api_key(conf) end
@@ -356,7 +356,7 @@ function gw.auth.api_key(conf) end
 ---@return gw.Verifier verifier
 function gw.auth.basic(conf) end
 
----Makes a verifier of requests signed with a shared key, as docs/auth/hmac.md says. `apps` maps names to secrets, or to `{ secret, hash = "sha512" }`; `signed_headers` lists headers that must be signed too.
+---Makes a verifier of requests signed with a shared key, as docs/auth/hmac.md says. `apps` maps names to secrets, or to `{ secret, hash = "sha512" }`; `signed_headers` lists headers that must be signed too; `redis` names a [redis.NAME] in which nonces are remembered for all gateways, under `redis_prefix` (`nonce:`).
 ---@param conf table the settings, such as the filter's own conf; other fields are not looked at
 ---@return gw.Verifier verifier
 function gw.auth.hmac(conf) end
