@@ -11,6 +11,8 @@ type Log struct {
 	Pos    Pos
 	Access string // AccessStdout, AccessOff, or a file's path, resolved against the configuration file
 	Level  string // "debug", "info", "warn" or "error"
+	// Mask names fields whose values scripts never log, beside those that are masked anyway.
+	Mask []string
 }
 
 // Equal tells whether two say the same, wherever they stand.
@@ -21,4 +23,5 @@ func defaultLog() Log { return Log{Access: AccessStdout, Level: "info"} }
 var logSection = section[Log]{
 	text("access", func(l *Log) *string { return &l.Access }, notEmpty),
 	oneOf("level", func(l *Log) *string { return &l.Level }, "debug", "info", "warn", "error"),
+	list("mask", func(l *Log) *[]string { return &l.Mask }, notEmpty),
 }

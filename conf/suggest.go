@@ -8,7 +8,7 @@ import (
 
 // hint says what an unknown key may have meant: a near key of the same table, or the table that the key belongs to.
 func (s section[T]) hint(path, key string, everywhere []string) string {
-	if near := nearest(key, s.names()); near != "" {
+	if near := Nearest(key, s.names()); near != "" {
 		return fmt.Sprintf(": did you mean %s?", near)
 	}
 	var homes []string
@@ -54,14 +54,14 @@ func quotedList(words []string) string {
 
 // nearHint gives " (did you mean ...?)" when a known word is near.
 func nearHint(word string, known []string) string {
-	if near := nearest(word, known); near != "" {
+	if near := Nearest(word, known); near != "" {
 		return fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	return ""
 }
 
-// nearest returns the known word that differs least from word: by case, by a plural, or by few letters.
-func nearest(word string, known []string) string {
+// Nearest returns the known word that differs least from word: by case, by a plural, or by few letters; "" when none is near.
+func Nearest(word string, known []string) string {
 	best, least := "", len(word)/3+1
 	if len(word) > 64 {
 		return ""

@@ -9,6 +9,9 @@ type TLSInfo struct {
 
 	// The certificate of the client; empty when it has shown none. One that was shown has been verified.
 	ClientSubject     string   // distinguished name (RFC 2253)
+	ClientName        string   // common name of its subject
+	ClientOrgs        []string // organizations of its subject
+	ClientURIs        []string // those of ClientSANs that are URIs, such as SPIFFE ids
 	ClientSANs        []string // names, addresses, e-mail addresses and URIs that it is for
 	ClientFingerprint string   // SHA-256 of it in hexadecimal digits, "" without a certificate
 }

@@ -95,6 +95,7 @@ func newBuilder(o Options) (_ *builder, err error) {
 		identity: &identity{}, kinds: newSurfaces(), metrics: o.Metrics,
 		env: o.Config.Scripts.EnvValues, names: o.Config.Scripts.Env, files: files{dir: cmp.Or(o.Folder, o.Config.Scripts.Dir)},
 		limitsHTTP: o.Config.Scripts.HTTP, delay: o.Config.Scripts.Delay}
+	b.world.mask = newMasker(b.o.Config.Log.Mask)
 	b.compile()
 	if err = b.makeBase(); err != nil {
 		return nil, err
@@ -134,13 +135,13 @@ type builder struct {
 func (b *builder) raised(pos conf.Pos, key string, err error) {
 	var e *vm.Error
 	if !errors.As(err, &e) {
-		b.errs.Add(pos, key, "%s", err)
+		b.errs.Add(pos, key, "%s", b.world.mask.text(err.Error()))
 		return
 	}
 	if path, ok := b.paths[e.Script]; ok {
 		pos = conf.Pos{File: path, Line: e.Line}
 	}
-	b.errs.Add(pos, key, "%s", e.Message)
+	b.errs.Add(pos, key, "%s", b.world.mask.text(e.Message))
 }
 
 func (b *builder) scriptFault(s *script, line int, format string, args ...any) {
@@ -153,6 +154,7 @@ func (b *builder) makeBase() (err error) {
 	b.base, err = vm.NewBase(vm.Options{
 		Funcs:     append(stdlib.Funcs(), Funcs()...),
 		Values:    values(stdlib.Values()),
+		Strict:    "gw",
 		Lib:       b.lib,
 		Phases:    phaseNames,
 		LoadPhase: phaseLoad,

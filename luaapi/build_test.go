@@ -59,7 +59,7 @@ func TestWrongScriptsAreRefusedWithFileAndLine(t *testing.T) {
 		"return { stage = 'log', config = {\n k = { 'string', pattern = '(' } } }":         "scripts/filter.lua:2: config.k.pattern is a regular expression",
 		"return { stage = 'log', config = {\n k = { 'duration', default = '5' } } }":       `scripts/filter.lua:2: config.k.default "5"`,
 		"return { stage = 'log', config = {\n k = { 'boolean', min = 1 } } }":              "scripts/filter.lua:2: config.k.min is a value",
-		"return { stage = 'log', init = function()\n error('bad') end }":                   "filter.lua:2: bad",
+		"return { stage = 'log', init = function()\n error('bad') end }":                   "scripts/filter.lua:2: filter.filter: bad",
 		"require('nothing')\n" + empty:                                                     "scripts/filter.lua:1: module 'nothing' not found",
 		"gw.respond(200)\n" + empty:                                                        "scripts/filter.lua:1: gw.respond cannot be called in the file itself",
 	} {

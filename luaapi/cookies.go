@@ -31,15 +31,23 @@ func eachCookie(h *core.Header, do func(name, value []byte) bool) {
 		if field.Kind != core.KindCookie {
 			continue
 		}
-		for rest, more := field.Value, true; more; {
-			var pair []byte
-			pair, rest, more = bytes.Cut(rest, []byte(";"))
-			name, value, _ := bytes.Cut(core.Trim(pair), []byte("="))
-			if len(name) > 0 && !do(name, value) {
-				return
-			}
+		if !eachPair(field.Value, do) {
+			return
 		}
 	}
+}
+
+// eachPair walks the pairs of one line until do tells false, and tells whether it came to the end.
+func eachPair(line []byte, do func(name, value []byte) bool) bool {
+	for more := true; more; {
+		var pair []byte
+		pair, line, more = bytes.Cut(line, []byte(";"))
+		name, value, _ := bytes.Cut(core.Trim(pair), []byte("="))
+		if len(name) > 0 && !do(name, value) {
+			return false
+		}
+	}
+	return true
 }
 
 func cookiesGet(L *lua.LState) int {

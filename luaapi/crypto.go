@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"hash"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -22,8 +23,9 @@ import (
 
 var hashes = map[string]func() hash.Hash{"sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New, "md5": md5.New}
 
-var cryptoFuncs = []vm.Func{
+var cryptoFuncs = append([]vm.Func{
 	hashFunc("sha256", sha256.New, ""),
+	hashFunc("sha384", sha512.New384, ""),
 	hashFunc("sha512", sha512.New, ""),
 	hashFunc("sha1", sha1.New, " For old protocols only."),
 	hashFunc("md5", md5.New, " For old protocols only."),
@@ -74,7 +76,7 @@ var cryptoFuncs = []vm.Func{
 		return base64.RawURLEncoding.EncodeToString(core.Bytes(s))
 	}, 2),
 	decodeFunc("base64url_decode", "Reads base64url without padding, strictly.", base64.RawURLEncoding.Strict().DecodeString),
-}
+}, cryptoKeyFuncs...)
 
 func hashFunc(name string, newHash func() hash.Hash, remark string) vm.Func {
 	return vm.Func{Name: "gw.crypto." + name,
@@ -111,6 +113,9 @@ func decodeFunc(name, doc string, decode func(string) ([]byte, error)) vm.Func {
 		Do: func(a vm.Args) int {
 			s := argText(a, 1)
 			a.CheckString(len(s))
+			if strings.ContainsAny(s, "\r\n") { // package base64 passes over them
+				return a.Fail("a line break is no digit")
+			}
 			b, err := decode(s)
 			if err != nil {
 				return pushFailure(a, err)

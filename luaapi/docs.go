@@ -56,8 +56,11 @@ func pages() []page {
 	}
 	for _, m := range modules {
 		funcs := slices.Clone(m.funcs)
-		if m.name == "metric" {
+		switch m.name {
+		case "metric":
 			funcs = append(funcs, metricMethods...)
+		case "ip":
+			funcs = append(funcs, ipSetMethods...)
 		}
 		if m.name == "auth" {
 			funcs = append(funcs, verifierMethods...)

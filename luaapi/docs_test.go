@@ -26,27 +26,42 @@ func TestEveryFunctionHasDocAndAnExampleThatRuns(t *testing.T) {
 	}
 }
 
+// phasesOf are the functions in which examples run, with what they get.
+var phasesOf = []struct{ function, parameter string }{{"on_request", "req"}, {"on_response", "res"}, {"on_log", "entry"}}
+
+// ofLoad tells whether a function is a method of what scripts make while they load: metrics and sets.
+func ofLoad(f vm.Func) bool {
+	return strings.HasPrefix(f.Name, "metric:") || strings.HasPrefix(f.Name, "set:")
+}
+
 func runExample(t *testing.T, f vm.Func, example string) {
 	source := example + "\n" + `return { stage = "transform" }`
-	for _, place := range []struct{ function, parameter string }{{"on_request", "req"}, {"on_response", "res"}, {"on_log", "entry"}} {
-		if luaapi.MayBeCalledIn(f, place.function) && !strings.HasPrefix(f.Name, "metric:") { // metrics are declared at load
-			source = "local verifier = gw.auth.network({ networks = { all = { \"0.0.0.0/0\", \"::/0\" } } })\n" + filter(place.function, place.parameter, example)
+	for _, place := range phasesOf {
+		if luaapi.MayBeCalledIn(f, place.function) && !ofLoad(f) {
+			source = filter(place.function, place.parameter, example)
 			break
 		}
 	}
+	b := exampleBench(t, source)
+	a := b.Do(exampleRequest)
+	if log := b.Log(); a.Err != nil || strings.Contains(log, "log filter failed") {
+		t.Fatalf("%v\n%s", a.Err, log)
+	}
+}
+
+// exampleBench has what examples speak of.
+func exampleBench(t testing.TB, source string) *luatest.Bench {
+	t.Helper()
 	b, err := luatest.New(luatest.Options{Env: map[string]string{"REGION": "eu-1"}, Files: map[string]string{
 		"gateway.toml":       config + "[scripts]\nenv = [\"REGION\"]\n[redis.main]\naddress = \"127.0.0.1:1\"\ntimeout = \"10ms\"\n[limiter.partners]\nrate = \"1/s\"\n[limiter.exports]\nconcurrency = 1\n",
-		"scripts/filter.lua": source,
+		"scripts/filter.lua": "local verifier = gw.auth.network({ networks = { all = { \"0.0.0.0/0\", \"::/0\" } } })\n" + source,
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Redis.Close)
 	b.Upstream = func(luatest.Forwarded) luatest.Answer { return luatest.Answer{Status: 200, Body: `{"ok":true}`} }
-	a := b.Do(exampleRequest)
-	if log := b.Log(); a.Err != nil || strings.Contains(log, "log filter failed") {
-		t.Fatalf("%v\n%s", a.Err, log)
-	}
+	return b
 }
 
 func TestTheCommittedDocumentationIsCurrent(t *testing.T) {

@@ -53,8 +53,8 @@ func hexPair[T string | []byte](b T, i int) (byte, bool) {
 
 const hexDigits = "0123456789abcdef"
 
-// Bytes that may stand unencoded (RFC 3986): unreserved anywhere, more in a path, in a query and in a whole URL.
-var unreserved, pathByte, queryByte, urlByte = func() (u, p, q, w [256]byte) {
+// Bytes that may stand unencoded (RFC 3986): unreserved anywhere, more in a path, in a query, in a whole URL and before its host.
+var unreserved, pathByte, queryByte, urlByte, userByte = func() (u, p, q, w, n [256]byte) {
 	mark := func(set string, tables ...*[256]byte) {
 		for i := range len(set) {
 			for _, t := range tables {
@@ -62,11 +62,19 @@ var unreserved, pathByte, queryByte, urlByte = func() (u, p, q, w [256]byte) {
 			}
 		}
 	}
-	mark("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~", &u, &p, &q, &w)
+	mark("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~", &u, &p, &q, &w, &n)
 	mark("!$&'()*+,;=:@/", &p, &q, &w)
+	mark("!$&'()*+,;=:", &n)
 	mark("?#[]", &w)
 	mark("?[]{}|\\^\"<>`", &q) // browsers send them raw; upstreams have seen worse
-	return u, p, q, w
+	return u, p, q, w, n
+}()
+
+// rawQueryByte is queryByte for a query as it stands, in which a lone % has been seen too.
+var rawQueryByte = func() [256]byte {
+	t := queryByte
+	t['%'] = 1
+	return t
 }()
 
 const upperHex = "0123456789ABCDEF"

@@ -79,7 +79,7 @@ func milliseconds(from, to core.Instant) lua.LValue {
 var entryMethods = []vm.Func{
 	{Name: "entry:write", Phases: phaseLog,
 		Doc: "Writes the access line of this request: the gateway's own members, and those of extra behind them. Without a call there is no line, and a " +
-			"second one raises: a request has one line. It never waits.",
+			"second one raises: a request has one line. Secrets are masked as in gw.log. It never waits.",
 		Params: []vm.Param{{Name: "extra", Type: "table<string, any>", Optional: true, Doc: "further members"}},
 		Do:     writeEntry},
 }
@@ -98,7 +98,7 @@ func writeEntry(a vm.Args) int {
 	var extra []byte
 	if a.Has(2) {
 		m := f.m
-		out, err := encodeJSON(m.cache.buffer[:0], a.Table(2), maxExtra)
+		out, err := encodeMasked(m.cache.buffer[:0], a.Table(2), maxExtra, m.stage.mask)
 		if err != nil {
 			a.Bad(2, "%s", err)
 		}

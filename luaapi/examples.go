@@ -83,6 +83,8 @@ end`,
 if who then
   req.headers["X-Tenant"] = gw.auth.claim(who, "org.id")
 end`,
+	"gw.jwt.sign": `local token = gw.jwt.sign({ sub = "gateway" }, { secret = ("k"):rep(32) }, 60)
+req.headers["Authorization"] = "Bearer " .. token`,
 
 	"gw.limit.take": `local ok, info = gw.limit.take("partners", gw.limit.key("header:X-Partner"))
 if not ok then
@@ -231,6 +233,28 @@ if left == 0 then
 end`,
 
 	"gw.crypto.sha256": `assert(gw.crypto.hex_encode(gw.crypto.sha256("")):sub(1, 8) == "e3b0c442")`,
+	"gw.crypto.sha384": `assert(#gw.crypto.sha384("x") == 48)`,
+	"gw.crypto.encrypt": `local key = gw.crypto.sha256("a long secret of the settings")
+req.headers["X-Session"] = gw.crypto.base64url_encode(gw.crypto.encrypt(key, "user 42", "session"))`,
+	"gw.crypto.decrypt": `local key = gw.crypto.random(32)
+local sealed = gw.crypto.encrypt(key, "user 42")
+assert(gw.crypto.decrypt(key, sealed) == "user 42")
+local data, err = gw.crypto.decrypt(key, sealed .. "x")
+assert(data == nil and err == "not sealed with this key, or changed")`,
+	"gw.crypto.sign": `local key = [[
+-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g
+-----END PRIVATE KEY-----]]
+local signature = gw.crypto.sign("EdDSA", key, req.method .. " " .. req.path)
+req.headers["X-Signature"] = gw.crypto.base64_encode(signature)`,
+	"gw.crypto.verify": `local key = [[
+-----BEGIN PUBLIC KEY-----
+MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=
+-----END PUBLIC KEY-----]]
+local signature = gw.crypto.base64_decode(req.headers["X-Signature"] or "")
+if not signature or not gw.crypto.verify("EdDSA", key, req:body(), signature) then
+  return gw.respond(401, "the signature does not hold")
+end`,
 	"gw.crypto.sha512": `assert(#gw.crypto.sha512("x") == 64)`,
 	"gw.crypto.sha1":   `assert(gw.crypto.hex_encode(gw.crypto.sha1("")):sub(1, 8) == "da39a3ee")`,
 	"gw.crypto.md5":    `assert(gw.crypto.hex_encode(gw.crypto.md5("")) == "d41d8cd98f00b204e9800998ecf8427e")`,
@@ -247,18 +271,51 @@ req.headers["X-Signature"] = gw.crypto.base64_encode(mac)`,
 
 	"gw.re.match": `local groups = gw.re.match(req.path, "^/users/(?P<id>[0-9]+)$")
 assert(groups.id == "42" and groups[1] == "42")`,
-	"gw.re.test":    `assert(gw.re.test(req.path, "^/users/"))`,
-	"gw.re.replace": `req.path = gw.re.replace(req.path, "^/users/([0-9]+)$", "/v2/people/$1")`,
+	"gw.re.test": `assert(gw.re.test(req.path, "^/users/"))`,
+	"gw.re.find": `local first, last = gw.re.find("id=42;", "[0-9]+")
+assert(first == 4 and last == 5)`,
+	"gw.re.gmatch": `for groups in gw.re.gmatch("a=1, b=2", "(?P<name>[a-z])=(?P<value>[0-9])") do
+  req.query[groups.name] = groups.value
+end`,
+	"gw.re.split": `local parts = gw.re.split("gzip, br;q=0.5", "\\s*,\\s*")
+assert(parts[2] == "br;q=0.5")`,
+	"gw.re.replace": `req.path = gw.re.replace(req.path, "^/users/([0-9]+)$", "/v2/people/$1")
+local masked = gw.re.replace("card 4111111111111111", "[0-9]{16}", function(groups)
+  return groups[0]:sub(1, 4) .. "..."
+end)
+assert(masked == "card 4111...")`,
 	"gw.path.match": `assert(gw.path.match({ "/health", "/users/*" }, req.path))
 assert(gw.path.match("/users/**", "/users"))`,
+	"gw.path.capture": `local found = gw.path.capture("/users/{id}", req.path)
+assert(found.id == "42")`,
 
 	"gw.ip.match": `if not gw.ip.match({ "192.0.2.0/24", "2001:db8::/32" }, req.client_ip) then
   return gw.respond(403, "not from here")
 end`,
+	"gw.ip.set": `local denied = gw.ip.set("192.0.2.0/24 # documentation\n2001:db8::/32")
+assert(denied:has("192.0.2.7") and gw.ip.match(denied, "2001:db8::1") and #denied == 2)`,
+	"set:has": `local office = gw.ip.set({ "10.0.0.0/8" })
+assert(office:has("10.1.2.3") and not office:has("11.0.0.1"))`,
+	"gw.ip.parse": `local address, version, kind = gw.ip.parse("::ffff:10.0.0.1")
+assert(address == "10.0.0.1" and version == 4 and kind == "private")`,
 	"gw.ip.valid":   `assert(gw.ip.valid("::1") and not gw.ip.valid("localhost"))`,
 	"gw.url.encode": `assert(gw.url.encode("a b/ä") == "a%20b%2F%C3%A4")`,
 	"gw.url.decode": `assert(gw.url.decode("a%20b+c") == "a b c" and gw.url.decode("%zz") == "%zz")`,
 	"gw.url.query":  `assert(gw.url.query({ q = "a b" }) == "q=a%20b")`,
+	"gw.url.parse": `local parts = gw.url.parse("https://shop.example:8443/a%2Fb?q=1#top")
+assert(parts.host == "shop.example" and parts.port == 8443 and parts.path == "/a%2Fb" and parts.query == "q=1")
+local none, err = gw.url.parse("http://[::1")
+assert(none == nil and err ~= nil)`,
+	"gw.url.build": `local parts = gw.url.parse("http://a.example/x?old=1")
+parts.scheme, parts.query = "https", { page = 2 }
+assert(gw.url.build(parts) == "https://a.example/x?page=2")`,
+	"gw.url.parse_query": `local form, all = gw.url.parse_query("user=tom&tag=a&tag=b%20c")
+assert(form.user == "tom" and form.tag == "a" and all.tag[2] == "b c")`,
+	"gw.cookie.parse": `local cookies = gw.cookie.parse("sid=1; theme=dark")
+assert(cookies.theme == "dark")`,
+	"gw.cookie.parse_set": `local name, value, options = gw.cookie.parse_set("sid=1; Path=/; Secure")
+options.http_only, options.same_site = true, "Strict"
+assert(gw.cookie.format(name, value, options) == "sid=1; Path=/; Secure; HttpOnly; SameSite=Strict")`,
 	"gw.cookie.format": `return gw.respond(200, "welcome", {
   ["Set-Cookie"] = gw.cookie.format("sid", gw.uuid.v4(), { max_age = 3600, secure = true }),
 })`,

@@ -48,6 +48,9 @@ func scriptError(t *turn, err error) *ScriptError {
 		e.Script, e.Line = raised.Script, raised.Line
 	}
 	e.Message, e.Timeout, e.Stack = raised.Message, raised.Timeout, raised.Stack
+	if wrong := settingOf(err); wrong != nil {
+		e.Message = wrong.name + ": " + wrong.text
+	}
 	if table, ok := raised.Value.(*lua.LTable); ok {
 		if text, err := encodeJSON(nil, table, maxLogged); err == nil {
 			e.Message = string(text)

@@ -5,6 +5,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/luaapi/vm"
 )
 
@@ -22,13 +23,19 @@ func addressText(a netip.Addr) string {
 
 var ipFuncs = []vm.Func{
 	{Name: "gw.ip.match",
-		Doc:     "Tells whether an address lies in a network or one of a list; an address alone is a network of one. What is no network raises.",
-		Params:  list(p("networks", "string|string[]", "such as `10.0.0.0/8`"), p("address", "string", "such as req.client_ip")),
+		Doc: "Tells whether an address lies in a network or one of a list; an address alone is a network of one. What is no network raises. For long " +
+			"lists make a gw.ip.set.",
+		Params:  list(p("networks", "string|string[]|gw.IPSet", "such as `10.0.0.0/8`"), p("address", "string", "such as req.client_ip")),
 		Returns: list(p("lies", "boolean", "false too for what is no address")),
 		Do: func(a vm.Args) int {
+			if set := ipSetOf(a.Get(1)); set != nil {
+				a.L.Push(lua.LBool(lies(set, argText(a, 2))))
+				return 1
+			}
 			nets := networksArg(a)
 			address, err := netip.ParseAddr(argText(a, 2))
 			address = address.Unmap().WithZone("")
+			a.VM.Charge(len(nets) / 2)
 			for _, n := range nets {
 				if err == nil && n.Contains(address) {
 					a.L.Push(lua.LTrue)
@@ -37,6 +44,29 @@ var ipFuncs = []vm.Func{
 			}
 			a.L.Push(lua.LFalse)
 			return 1
+		}},
+	{Name: "gw.ip.set", Phases: phaseLoad | phaseInit,
+		Doc: "Makes a set of networks, whose `:has(address)` costs the same for ten and for ten thousand. Of a text, such as gw.file.read gives, each line is " +
+			"a network, and what follows a `#` is not read. What is no network raises. `#set` is the number of ranges it came to.",
+		Params:  list(p("networks", "string|string[]", "such as `10.0.0.0/8`; an address alone is a network of one")),
+		Returns: list(p("set", "gw.IPSet", "read-only; it may be kept")),
+		Do:      makeIPSet},
+	{Name: "gw.ip.parse",
+		Doc: "Reads an address and gives its canonical text (RFC 5952), its version and what kind of address it is. One of version 4 within version 6 is " +
+			"one of version 4.",
+		Params: list(p("text", "string", "")),
+		Returns: list(p("address", "string?", "without a zone"), p("version", "4|6|string", "or why it is no address"),
+			p("kind", `"public"|"private"|"loopback"|"link_local"|"multicast"|"unspecified"`, "")),
+		Do: func(a vm.Args) int {
+			address, err := netip.ParseAddr(argText(a, 1))
+			if err != nil {
+				return a.Fail("%s is no address", describe(lua.LString(visible(argText(a, 1)))))
+			}
+			address = address.Unmap().WithZone("")
+			a.L.Push(lua.LString(address.String()))
+			a.L.Push(lua.LNumber(map[bool]int{true: 4, false: 6}[address.Is4()]))
+			a.L.Push(lua.LString(kindOfAddress(address)))
+			return 3
 		}},
 	{Name: "gw.ip.valid",
 		Doc:     "Tells whether a text is an address, of version 4 or 6.",
@@ -47,6 +77,22 @@ var ipFuncs = []vm.Func{
 			a.L.Push(lua.LBool(err == nil))
 			return 1
 		}},
+}
+
+func kindOfAddress(a netip.Addr) string {
+	switch {
+	case a.IsUnspecified():
+		return "unspecified"
+	case a.IsLoopback():
+		return "loopback"
+	case a.IsPrivate():
+		return "private"
+	case a.IsLinkLocalUnicast():
+		return "link_local"
+	case a.IsMulticast():
+		return "multicast"
+	}
+	return "public"
 }
 
 const maxNetworks = 256
@@ -62,7 +108,7 @@ func networksArg(a vm.Args) []netip.Prefix {
 	for i, text := range texts {
 		a.VM.Charge(8)
 		var err error
-		if nets[i], err = parseNetwork(text); err != nil {
+		if nets[i], err = core.ParseNetwork(text); err != nil {
 			a.Bad(1, "%s is no network: write 10.0.0.0/8, fd00::/8 or an address", describe(lua.LString(visible(text))))
 		}
 	}
@@ -73,15 +119,6 @@ func networksArg(a vm.Args) []netip.Prefix {
 		c.networks[a.Get(1)] = nets
 	}
 	return nets
-}
-
-func parseNetwork(text string) (netip.Prefix, error) {
-	if address, err := netip.ParseAddr(text); err == nil {
-		address = address.Unmap().WithZone("")
-		return netip.PrefixFrom(address, address.BitLen()), nil
-	}
-	n, err := netip.ParsePrefix(text)
-	return n.Masked(), err
 }
 
 // textsArg gives argument 1, a text or a list of texts, and whether it is fixed: what is made of it may be kept.

@@ -16,8 +16,27 @@ import (
 // hold one long string many times. On an error dst is returned as it was.
 func encodeJSON(dst []byte, v lua.LValue, limit int) ([]byte, error) {
 	e := jsonWriter{limit: limit}
+	return e.finish(dst, v)
+}
+
+// stringLimit is the longest string that a call's VM may make.
+func stringLimit(a vm.Args) int { return a.VM.Base().Limits().String }
+
+type jsonWriter struct {
+	limit int
+	mask  *masker // nil: nothing is hidden
+}
+
+// encodeMasked is encodeJSON for what is logged.
+func encodeMasked(dst []byte, v lua.LValue, limit int, mask *masker) ([]byte, error) {
+	e := jsonWriter{limit, mask}
+	return e.finish(dst, v)
+}
+
+// finish appends v, or nothing on an error.
+func (e *jsonWriter) finish(dst []byte, v lua.LValue) ([]byte, error) {
 	out, err := e.value(dst, v, 0)
-	if err == nil && len(out) > limit {
+	if err == nil && len(out) > e.limit {
 		err = e.tooLong()
 	}
 	if err != nil {
@@ -25,11 +44,6 @@ func encodeJSON(dst []byte, v lua.LValue, limit int) ([]byte, error) {
 	}
 	return out, nil
 }
-
-// stringLimit is the longest string that a call's VM may make.
-func stringLimit(a vm.Args) int { return a.VM.Base().Limits().String }
-
-type jsonWriter struct{ limit int }
 
 func (e *jsonWriter) tooLong() error {
 	return errors.New("its JSON is longer than the limit of " + strconv.Itoa(e.limit) + " bytes")
@@ -41,7 +55,7 @@ func (e *jsonWriter) value(dst []byte, v lua.LValue, depth int) ([]byte, error) 
 	}
 	switch v := v.(type) {
 	case lua.LString:
-		return appendJSONString(dst, string(v)), nil
+		return appendJSONString(dst, e.mask.text(string(v))), nil
 	case lua.LNumber:
 		f := float64(v)
 		if math.IsNaN(f) || math.IsInf(f, 0) {
@@ -110,6 +124,9 @@ func (e *jsonWriter) object(dst []byte, t *lua.LTable, depth int) ([]byte, error
 		}
 		first = false
 		dst = append(appendJSONString(dst, string(name)), ':')
+		if e.mask.hides(string(name)) {
+			v = lua.LString(maskText)
+		}
 		var err error
 		if dst, err = e.value(dst, v, depth); err != nil {
 			return dst, err

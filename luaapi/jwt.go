@@ -16,7 +16,7 @@ import (
 
 var jwtConf = p("conf", "table", "as for gw.auth.jwt, and `realm`; durations are seconds or texts such as `5s`. Other fields are not looked at")
 
-var jwtFuncs = []vm.Func{
+var jwtFuncs = append([]vm.Func{
 	{Name: "gw.jwt.verify",
 		Doc: "Checks a JSON Web Token: signature under the one algorithm that the key's settings name, times, issuer, audience, conditions. Claims that are " +
 			"null read as nil. The second result is fit for the client: `missing bearer token`, `token expired`, `token invalid`, `not allowed` or `temporarily unavailable`; " +
@@ -33,7 +33,7 @@ var jwtFuncs = []vm.Func{
 			tokensOf(worldOf(a.VM), newFields(a.L, a.Readable(1), ""))
 			return 0
 		}},
-}
+}, jwtSignFuncs...)
 
 func jwtVerify(a vm.Args) int {
 	verifier := tokensArg(a)

@@ -20,12 +20,13 @@ var logFuncs = []vm.Func{
 
 func logFunc(name string, level slog.Level, doc string) vm.Func {
 	return vm.Func{Name: "gw.log." + name,
-		Doc: doc + " During a request it carries request_id and trace_id.",
+		Doc: doc + " During a request it carries request_id and trace_id. Values of settings of the type secret are masked wherever they stand, and so are fields called " +
+			"`authorization`, `cookie`, `password`, `secret`, `token`, `api_key` and the like, or as `[log] mask` says, also within tables.",
 		Params: list(p("message", "string", "three or four words"),
 			opt("fields", "table<string, any>", "facts")),
 		Do: func(a vm.Args) int {
 			w := worldOf(a.VM)
-			message := clipped(argText(a, 1))
+			message := clipped(w.mask.text(argText(a, 1)))
 			var fields *lua.LTable
 			if a.Has(2) {
 				fields = a.Readable(2)
@@ -35,7 +36,7 @@ func logFunc(name string, level slog.Level, doc string) vm.Func {
 			}
 			attrs := frameAttrs(a.VM)
 			if fields != nil {
-				attrs = append(attrs, fieldAttrs(a, fields)...)
+				attrs = append(attrs, fieldAttrs(a, w.mask, fields)...)
 			}
 			a.VM.Grow(len(message))
 			w.log.LogAttrs(context.Background(), level, message, attrs...)
@@ -59,7 +60,7 @@ func frameAttrs(v *vm.VM) []slog.Attr {
 	return append(attrs, slog.String("request_id", string(f.x.RequestID)), slog.String("trace_id", string(f.x.TraceID)))
 }
 
-func fieldAttrs(a vm.Args, fields *lua.LTable) (attrs []slog.Attr) {
+func fieldAttrs(a vm.Args, mask *masker, fields *lua.LTable) (attrs []slog.Attr) {
 	for key, v := fields.Next(lua.LNil); key != lua.LNil; key, v = fields.Next(key) {
 		name, ok := text(key)
 		if !ok {
@@ -68,16 +69,19 @@ func fieldAttrs(a vm.Args, fields *lua.LTable) (attrs []slog.Attr) {
 		if len(attrs) >= maxFields {
 			a.Bad(2, "more than %d fields", maxFields)
 		}
-		attrs = append(attrs, slog.Any(clipped(name), logValue(v)))
+		if mask.hides(name) {
+			v = lua.LString(maskText)
+		}
+		attrs = append(attrs, slog.Any(clipped(mask.text(name)), logValue(v, mask)))
 	}
 	return attrs
 }
 
 // logValue gives a Lua value as a log line shows it; whole numbers stay whole.
-func logValue(v lua.LValue) any {
+func logValue(v lua.LValue, mask *masker) any {
 	switch v := v.(type) {
 	case lua.LString:
-		return clipped(string(v))
+		return clipped(mask.text(string(v)))
 	case lua.LBool:
 		return bool(v)
 	case lua.LNumber:
@@ -86,7 +90,7 @@ func logValue(v lua.LValue) any {
 		}
 		return vm.NumberText(float64(v))
 	}
-	out, err := encodeJSON(nil, v, maxLogged)
+	out, err := encodeMasked(nil, v, maxLogged, mask)
 	if err != nil {
 		return describe(v) + " (" + err.Error() + ")"
 	}
@@ -108,5 +112,5 @@ func clipped(s string) string {
 
 // printed is a line of print.
 func printed(log *slog.Logger, v *vm.VM, text string) {
-	log.LogAttrs(context.Background(), slog.LevelInfo, clipped(text), frameAttrs(v)...)
+	log.LogAttrs(context.Background(), slog.LevelInfo, clipped(worldOf(v).mask.text(text)), frameAttrs(v)...)
 }

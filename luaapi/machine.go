@@ -60,6 +60,7 @@ func (m *machine) prepare(v *vm.VM, f *filter, set *settings) (*lua.LTable, erro
 // withState is a filter's settings as one VM sees them: with what init made, read-only like all of them.
 func withState(real *lua.LTable, state lua.LValue) *lua.LTable {
 	own := newTable()
+	own.Metatable = real.Metatable
 	for key, v := real.Next(lua.LNil); key != lua.LNil; key, v = real.Next(key) {
 		own.RawSet(key, v)
 	}

@@ -1,6 +1,7 @@
 package luaapi
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,22 +14,33 @@ import (
 // readTable reads what a script says of itself.
 func (b *builder) readTable(s *script, t *lua.LTable) {
 	s.order = 50
-	s.schema = &schema{fields: map[string]*setting{}}
+	s.schema = newSchema()
 	for key, v := t.Next(lua.LNil); key != lua.LNil; key, v = t.Next(key) {
 		name, _ := key.(lua.LString)
 		line := lineOf(s.source, string(name))
+		if fn, ok := v.(*lua.LFunction); ok && !fn.IsG {
+			line = fn.Proto.LineDefined
+		}
 		if i := slices.Index(functionNames[:], string(name)); i >= 0 {
 			b.readFunction(s, i, line, v)
 		} else if read := manifest[string(name)]; read != nil {
 			read(b, s, line, v)
 		} else {
-			b.scriptFault(s, line, "the table has an unknown field %s: a filter has stage, order, config, identity, on_error, on_timeout, init, on_request, on_response, on_request_chunk, on_response_chunk and on_log",
-				describe(key))
+			b.scriptFault(s, line, "the table has an unknown field %s%s: a filter has stage, order, config, identity, on_error, on_timeout, init, on_request, on_response, on_request_chunk, on_response_chunk and on_log",
+				describe(key), meant(string(name)))
 		}
 	}
 	if s.stage == "" {
 		b.scriptFault(s, lastLine(s.source), `the table has no stage: write stage = "NAME" with one of %s`, strings.Join(b.o.Config.Pipeline.Stages, ", "))
 	}
+}
+
+// meant guesses what a misspelt field was to be.
+func meant(name string) string {
+	if near := conf.Nearest(name, append(slices.Sorted(maps.Keys(manifest)), functionNames[:]...)); near != "" {
+		return " (did you mean " + near + "?)"
+	}
+	return ""
 }
 
 // manifest reads the fields of a script's table that are no functions.

@@ -1,8 +1,6 @@
 package luaapi
 
 import (
-	"strings"
-
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/moongate/moongate/luaapi/vm"
@@ -55,16 +53,7 @@ var metricMethods = []vm.Func{
 }
 
 // metricMeta is the metatable of all metrics.
-var metricMeta = func() *lua.LTable {
-	methods := newTable()
-	for i := range metricMethods {
-		methods.RawSetString(strings.TrimPrefix(metricMethods[i].Name, "metric:"), metricMethods[i].Function())
-	}
-	return metatable("__index", methods, "__newindex", goFunction(func(L *lua.LState) int {
-		raise(L, "a metric has no fields to set")
-		return 0
-	}))
-}()
+var metricMeta = handleMeta("a metric", metricMethods)
 
 func declareMetric(a vm.Args, kind metrics.ScriptKind) int {
 	m := a.VM.Data.(*machine)

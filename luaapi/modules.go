@@ -57,7 +57,7 @@ func Funcs() []vm.Func {
 // Methods is the part of the binding table that stands on handles.
 func Methods() []vm.Func {
 	var all []vm.Func
-	for _, of := range [][]vm.Func{requestMethods, queryMethods, responseMethods, entryMethods, metricMethods, verifierMethods, answerMethods} {
+	for _, of := range [][]vm.Func{requestMethods, queryMethods, responseMethods, entryMethods, metricMethods, verifierMethods, answerMethods, ipSetMethods} {
 		all = append(all, of...)
 	}
 	return all
@@ -75,6 +75,8 @@ type caches struct {
 	patterns map[lua.LValue]patterns
 	networks map[lua.LValue][]netip.Prefix
 	regexps  regexps
+	keys     keys
+	signers  signers
 }
 
 func cachesOf(v *vm.VM) *caches { return &v.Data.(*machine).cache }

@@ -16,6 +16,24 @@ var pathFuncs = []vm.Func{
 			a.L.Push(lua.LBool(patternsArg(a).match(argText(a, 2))))
 			return 1
 		}},
+	{Name: "gw.path.capture",
+		Doc: "Gives what the `{name}` segments of a pattern stand for in a path, as they stand there; nil when the path does not fit. Of a list the first pattern " +
+			"that fits counts.",
+		Params:  list(p("patterns", "string|string[]", "such as `/users/{id}/**`"), p("path", "string", "such as req.path")),
+		Returns: list(p("segments", "table<string, string>?", "")),
+		Do: func(a vm.Args) int {
+			ps, path := patternsArg(a), argText(a, 2)
+			a.VM.Charge(len(ps) + len(path)/16)
+			for i := range ps {
+				segments := newTable()
+				if ps[i].walk(path, func(name, value string) { segments.RawSetString(name, lua.LString(value)) }) {
+					a.L.Push(segments)
+					return 1
+				}
+			}
+			a.L.Push(lua.LNil)
+			return 1
+		}},
 }
 
 const maxPatterns = 256

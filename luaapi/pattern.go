@@ -8,10 +8,11 @@ import (
 // pattern is one compiled path pattern: segments, of which `*` stands for any one and a final `**` for any number, also none.
 type pattern struct {
 	segments []string
-	open     bool // ends in **
+	names    []string // of {name} segments, "" for the others; nil when there is none
+	open     bool     // ends in **
 }
 
-// compilePattern reads "/api/login", "/api/*/status" or "/public/**".
+// compilePattern reads "/api/login", "/api/*/status", "/users/{id}" or "/public/**".
 func compilePattern(text string) (pattern, error) {
 	if !strings.HasPrefix(text, "/") {
 		return pattern{}, errors.New("a path pattern begins with a slash")
@@ -26,20 +27,26 @@ func compilePattern(text string) (pattern, error) {
 		case segment != "*" && strings.Contains(segment, "*"):
 			return pattern{}, errors.New("* stands for a whole segment of a path")
 		case strings.HasPrefix(segment, "{") && strings.HasSuffix(segment, "}"):
-			p.segments[i] = "*"
+			if p.names == nil {
+				p.names = make([]string, len(p.segments))
+			}
+			p.segments[i], p.names[i] = "*", segment[1:len(segment)-1]
 		}
 	}
 	return p, nil
 }
 
 // match tells whether a path fits. Segments are compared without their ;parameters, as the route table does.
-func (p *pattern) match(path string) bool {
+func (p *pattern) match(path string) bool { return p.walk(path, nil) }
+
+// walk matches, and hands what stands at the place of each {name} to take.
+func (p *pattern) walk(path string, take func(name, value string)) bool {
 	if path == "" || path[0] != '/' {
 		return false
 	}
 	path = path[1:]
 	more := true
-	for _, want := range p.segments {
+	for i, want := range p.segments {
 		if !more {
 			return false
 		}
@@ -48,6 +55,9 @@ func (p *pattern) match(path string) bool {
 		segment, _, _ = strings.Cut(segment, ";")
 		if want == "*" && segment == "" || want != "*" && segment != want {
 			return false
+		}
+		if take != nil && p.names != nil && p.names[i] != "" {
+			take(p.names[i], segment)
 		}
 	}
 	return p.open || !more

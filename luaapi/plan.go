@@ -246,13 +246,18 @@ func (b *builder) try(st *stage) {
 	b.timers = append(b.timers, b.timersOf(st, m)...)
 }
 
-// failedInit notes what init raised: at the setting that it names, or else at the settings as a whole.
+// failedInit notes what init raised: at the setting that it names, or else at the settings as a whole, or where there are none at the
+// script's line.
 func (b *builder) failedInit(set *settings, err error) {
 	if wrong := settingOf(err); wrong != nil {
 		b.errs.Add(placeOf(set, wrong.name), set.key+"."+wrong.name, "%s", wrong.text)
 		return
 	}
-	b.errs.Add(set.where, set.key, "%s", err)
+	if set.table.Len() == 0 {
+		b.raised(set.where, set.key, err)
+		return
+	}
+	b.errs.Add(set.where, set.key, "%s", b.world.mask.text(err.Error()))
 }
 
 // placeOf finds where a setting stands, as near as the name of one within others leads.

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/moongate/moongate/luaapi"
 	"github.com/moongate/moongate/luaapi/luatest"
 	"github.com/moongate/moongate/luaapi/store"
 )
@@ -19,44 +18,6 @@ local values = {
 }
 local n = 43
 `
-
-// TestNoArgumentsMakeGoPanic calls every function with arguments of every type: each call returns or raises, and the VM goes on.
-func TestNoArgumentsMakeGoPanic(t *testing.T) {
-	for _, f := range append(luaapi.Funcs(), luaapi.Methods()...) {
-		for _, place := range []struct{ function, parameter string }{{"on_request", "req"}, {"on_response", "res"}, {"on_log", "entry"}} {
-			if !luaapi.MayBeCalledIn(f, place.function) || strings.HasPrefix(f.Name, "metric:") {
-				continue
-			}
-			self := place.parameter
-			if place.function == "on_log" {
-				self = "entry.req"
-			}
-			call := f.Name
-			if owner, method, ok := strings.Cut(f.Name, ":"); ok {
-				if owner != place.parameter {
-					continue
-				}
-				call = owner + "." + method
-			}
-			body := strings.ReplaceAll(arguments, "SELF", self) + `
-				local f = ` + call + `
-				for i = 1, 100 do
-					pcall(f, values[math.random(n)], values[math.random(n)], values[math.random(n)], values[math.random(n)])
-					pcall(f, ` + place.parameter + `, values[math.random(n)], values[math.random(n)])
-				end
-				gw.shared.set("test", "done", true)`
-			b := bench(t, "[scripts]\nbudget = \"5s\"\n", map[string]string{"filter": filter(place.function, place.parameter, body)})
-			a := b.Do(luatest.Request{Method: "POST", Body: `{"a":1}`, Headers: lines("X-A", "1")})
-			log := b.Log()
-			if strings.Contains(log, "panic") || a.Err != nil && strings.Contains(a.Err.Error(), "panic") {
-				t.Errorf("%s in %s: %v %s", f.Name, place.function, a.Err, log)
-			}
-			if !done(b) {
-				t.Errorf("%s in %s did not come to the end: %v %s", f.Name, place.function, a.Err, log)
-			}
-		}
-	}
-}
 
 // done tells whether a script came to its end.
 func done(b *luatest.Bench) (is bool) {

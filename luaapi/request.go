@@ -52,7 +52,7 @@ var requestFields = []field{
 		get: func(f *frame) lua.LValue { return &lua.LUserData{Value: (*paramsHandle)(f), Metatable: paramsMeta} }},
 	{name: "bearer", kind: "string?", doc: "Token of `Authorization: Bearer`, in any case; nil when there is none, empty when the header is malformed or sent twice.",
 		get: getBearer},
-	{name: "tls", kind: "gw.TLS?", doc: "What the client's TLS connection told: `version`, `cipher`, `server_name`; of the client's certificate `subject`, `sans` (a list), `fingerprint`. " +
+	{name: "tls", kind: "gw.TLS?", doc: "What the client's TLS connection told: `version`, `cipher`, `server_name`; of the client's certificate `subject`, `common_name`, `fingerprint` and the lists `organizations`, `sans`, `uris`. " +
 		"nil on a plain one.",
 		get: getTLS},
 	{name: "route", kind: "string?", doc: "Name of the route; nil when none matched.",

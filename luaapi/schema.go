@@ -16,6 +16,20 @@ import (
 type schema struct {
 	keys   []string // in the order of the script
 	fields map[string]*setting
+	strict *lua.LTable // metatable of the tables that scripts see: a name that is no setting raises
+}
+
+func newSchema() *schema {
+	sc := &schema{fields: map[string]*setting{}}
+	sc.strict = metatable("__index", goFunction(func(L *lua.LState) int {
+		name, _ := L.Get(2).(lua.LString)
+		if sc.fields[string(name)] == nil && name != "state" {
+			raise(L, "conf has no "+describe(L.Get(2))+": declare it in config; "+sc.known())
+		}
+		L.Push(lua.LNil)
+		return 1
+	}))
+	return sc
 }
 
 // setting is one of them.
@@ -38,7 +52,7 @@ var settingOptions = []string{"default", "required", "min", "max", "pattern", "v
 
 // readSchema reads M.config. Faults are noted at the script.
 func (b *builder) readSchema(s *script, config *lua.LTable) *schema {
-	sc := &schema{fields: map[string]*setting{}}
+	sc := newSchema()
 	for key, v := config.Next(lua.LNil); key != lua.LNil; key, v = config.Next(key) {
 		name, ok := key.(lua.LString)
 		if !ok {

@@ -32,6 +32,7 @@ type settings struct {
 // apply checks written settings against the schema and gives the table that scripts see. Faults are noted at the keys.
 func (b *builder) apply(sc *schema, key string, pos conf.Pos, written *conf.Table) *lua.LTable {
 	real := newTable()
+	real.Metatable = sc.strict
 	for name, v := range written.All() {
 		st := sc.fields[name]
 		if st == nil {
@@ -46,7 +47,9 @@ func (b *builder) apply(sc *schema, key string, pos conf.Pos, written *conf.Tabl
 			b.errs.Add(v.Pos, key+"."+name, "%s", err)
 			continue
 		}
-		real.RawSetString(name, value)
+		if real.RawSetString(name, value); st.holdsSecrets() {
+			b.world.mask.learn(value)
+		}
 	}
 	for _, name := range sc.keys {
 		st := sc.fields[name]

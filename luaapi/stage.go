@@ -191,6 +191,7 @@ func (r *runner) settle(t *turn, err error, goesOn string) error {
 		return nil
 	}
 	failure := scriptError(t, err)
+	failure.Message = r.stage.mask.text(failure.Message)
 	if t.filter.breaker.failed(now) {
 		t.filter.metrics.Trip()
 		r.stage.log.Error("filter rests", "stage", r.stage.name, "script", t.filter.name, "error", failure.Error())

@@ -20,6 +20,8 @@ func stubs() string {
 	writeFields(&b, "gw.Answer", answerFields)
 	writeMethods(&b, "answer", answerMethods)
 	writeClass(&b, "gw.Metric", "metric", nil, metricMethods)
+	writeClass(&b, "gw.IPSet", "set", nil, ipSetMethods)
+	writeFields(&b, "gw.URL", urlPartFields)
 	writeClass(&b, "gw.Verifier", "verifier", nil, verifierMethods)
 	writeFields(&b, "gw.Identity", identityFields)
 	writeFields(&b, "gw.Refusal", refusalFields)

@@ -14,7 +14,10 @@ var tlsFields = []vm.Param{
 	p("cipher", "string", "name of the cipher suite"),
 	p("server_name", "string?", "that the client asked for (SNI)"),
 	p("subject", "string?", "distinguished name of the client's certificate; nil without one"),
+	p("common_name", "string?", "of that subject"),
+	p("organizations", "string[]", "of that subject"),
 	p("sans", "string[]", "names, e-mail addresses, IP addresses and URIs of the client's certificate"),
+	p("uris", "string[]", "those of sans that are URIs, such as SPIFFE ids"),
 	p("fingerprint", "string?", "SHA-256 of the client's certificate in hexadecimal digits"),
 }
 
@@ -37,16 +40,26 @@ var tlsMeta = metatable("__index", goFunction(func(L *lua.LState) int {
 		L.Push(optional(info.ServerName))
 	case "subject":
 		L.Push(optional(info.ClientSubject))
+	case "common_name":
+		L.Push(optional(info.ClientName))
+	case "organizations":
+		L.Push(stringList(info.ClientOrgs))
 	case "sans":
-		names := newTable()
-		for _, name := range info.ClientSANs {
-			names.Append(lua.LString(name))
-		}
-		L.Push(names)
+		L.Push(stringList(info.ClientSANs))
+	case "uris":
+		L.Push(stringList(info.ClientURIs))
 	case "fingerprint":
 		L.Push(optional(info.ClientFingerprint))
 	default:
-		raise(L, "req.tls has no "+describe(L.Get(2))+": it has version, cipher, server_name, subject, sans, fingerprint")
+		raise(L, "req.tls has no "+describe(L.Get(2))+": it has version, cipher, server_name, subject, common_name, organizations, sans, uris, fingerprint")
 	}
 	return 1
 }))
+
+func stringList(texts []string) *lua.LTable {
+	list := newTable()
+	for _, text := range texts {
+		list.Append(lua.LString(text))
+	}
+	return list
+}

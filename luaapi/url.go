@@ -9,7 +9,7 @@ import (
 
 // gw.url: parts of URLs and their encoding.
 
-var urlFuncs = []vm.Func{
+var urlFuncs = append([]vm.Func{
 	{Name: "gw.url.encode",
 		Doc:     "Percent-encodes a text so that it may stand anywhere in a URL; a space is `%20`.",
 		Params:  list(p("text", "string", "")),
@@ -39,7 +39,7 @@ var urlFuncs = []vm.Func{
 			a.L.Push(str(query))
 			return 1
 		}},
-}
+}, urlPartFuncs...)
 
 // appendForm appends a table's pairs, encoded, to a query or a form.
 func appendForm(a vm.Args, query []byte, parameters *lua.LTable) []byte {

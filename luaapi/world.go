@@ -31,6 +31,8 @@ type world struct {
 	files       files
 	limitsHTTP  conf.ScriptHTTP
 	delay       conf.ScriptDelay
+	ipSets      ipSets
+	mask        *masker
 	kinds       [3]*surface // req, res, entry
 }
 

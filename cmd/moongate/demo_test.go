@@ -43,7 +43,7 @@ func TestDemoServicesSayWhoTheyAreAndWhatTheyGot(t *testing.T) {
 	base := startDemo(t)
 	for offset, name := range map[int]string{1: "user-service-1", 2: "user-service-2", 3: "user-service-3", 11: "order-service-1", 12: "order-service-2", 21: "canary"} {
 		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(base+offset))
-		q := question{address, "PUT", []byte("PUT /a%2fb?x=%zz&&y;z HTTP/1.1\r\nHost: example\r\nX-Two: 1\r\nX-Two: 2\r\nContent-Length: 2\r\n\r\n<>")}
+		q := question{address: address, method: "PUT", text: []byte("PUT /a%2fb?x=%zz&&y;z HTTP/1.1\r\nHost: example\r\nX-Two: 1\r\nX-Two: 2\r\nContent-Length: 2\r\n\r\n<>")}
 		a := q.ask()
 		if a.err != nil {
 			t.Fatal(a.err)

@@ -70,7 +70,7 @@ func gatewayCommand(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 var (
-	servingLine = regexp.MustCompile(`(?m)^serving on http://(\S+)`)
+	servingLine = regexp.MustCompile(`(?m)^serving on https?://(\S+)`)
 	adminLine   = regexp.MustCompile(`(?m)^admin on http://(\S+)`)
 )
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -22,6 +23,7 @@ type question struct {
 	address string
 	method  string
 	text    []byte
+	tls     *tls.Config // nil: none
 }
 
 // answer is what came back.
@@ -37,6 +39,10 @@ func httpCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) > 0 && args[0] == "-b" {
 		later, args = true, args[1:]
 	}
+	var secure *tls.Config
+	if len(args) > 2 && args[0] == "-t" {
+		secure, args = clientTLS(ts, args[1]), args[2:]
+	}
 	for len(args) > 2 && (args[0] == "-n" || args[0] == "-p") {
 		n, err := strconv.Atoi(args[1])
 		ts.Check(err)
@@ -48,9 +54,10 @@ func httpCommand(ts *testscript.TestScript, neg bool, args []string) {
 		args = args[2:]
 	}
 	if len(args) < 2 {
-		ts.Fatalf("usage: http [-b] [-n N] [-p N] METHOD URL [Name:value...] [body=TEXT]")
+		ts.Fatalf("usage: http [-b] [-t CERTIFICATE|-] [-n N] [-p N] METHOD URL [Name:value...] [body=TEXT]")
 	}
 	q := newQuestion(ts, args)
+	q.tls = secure
 	if !later {
 		worldOf(ts).take(ts, neg, q.askAll(times, together))
 		return
@@ -116,7 +123,7 @@ func newQuestion(ts *testscript.TestScript, args []string) question {
 		}
 		fields += fmt.Sprintf("Content-Length: %d\r\n", len(body))
 	}
-	return question{address, method, fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n%s", method, target, host, fields, body)}
+	return question{address: address, method: method, text: fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n%s", method, target, host, fields, body)}
 }
 
 // askAll asks again and again, several at once each time.
@@ -140,6 +147,9 @@ func (q question) ask() answer {
 	}
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(4 * patience))
+	if q.tls != nil {
+		conn = tls.Client(conn, q.tls)
+	}
 	if _, err := conn.Write(q.text); err != nil {
 		return answer{err: err}
 	}
@@ -159,7 +169,7 @@ func rawCommand(ts *testscript.TestScript, neg bool, args []string) {
 	text, err := strconv.Unquote(`"` + strings.ReplaceAll(args[1], `"`, `\"`) + `"`)
 	ts.Check(err)
 	method, _, _ := strings.Cut(text, " ")
-	a := question{args[0], method, []byte(text)}.ask()
+	a := question{address: args[0], method: method, text: []byte(text)}.ask()
 	ts.Check(a.err)
 	worldOf(ts).answers = []answer{a}
 	ts.Logf("%d %s", a.status, bytes.TrimSpace(a.body))

@@ -35,19 +35,22 @@ func TestEndToEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/e2e",
-		Setup: func(env *testscript.Env) error {
-			w := newWorld(env)
-			env.Values[worldKey{}] = w
-			env.Defer(w.end)
-			env.Setenv("CHECKOUT", checkout)
-			env.Setenv("NO_PROXY", "*")
-			return os.MkdirAll(env.Getenv("TMPDIR"), 0o755)
-		},
+		Dir:                 "testdata/e2e",
+		Setup:               func(env *testscript.Env) error { return setUp(env, checkout) },
 		Cmds:                commands,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 	})
+}
+
+// setUp gives a script its world.
+func setUp(env *testscript.Env, checkout string) error {
+	w := newWorld(env)
+	env.Values[worldKey{}] = w
+	env.Defer(w.end)
+	env.Setenv("CHECKOUT", checkout)
+	env.Setenv("NO_PROXY", "*")
+	return os.MkdirAll(env.Getenv("TMPDIR"), 0o755)
 }
 
 // commands are what the scripts can say beyond the built-in words.
@@ -56,6 +59,8 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"demo":      demoCommand,
 	"upstream":  upstreamCommand,
 	"hits":      hitsCommand,
+	"got":       gotCommand,
+	"cert":      certCommand,
 	"http":      httpCommand,
 	"raw":       rawCommand,
 	"status":    statusCommand,

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/tidwall/gjson"
 
 	"github.com/moongate/moongate/core/auth/ldaptest"
 )
@@ -59,55 +60,104 @@ func (w *world) end() {
 	}
 }
 
-// stub is an upstream that a script started.
+// stub is an upstream that a script started. It answers with the request that it got, or with what it was told.
 type stub struct {
+	name   string
+	status int
+	delay  time.Duration
+	header http.Header
+	body   []byte // nil: the request
+
 	server *httptest.Server
 	hits   atomic.Int64
+	got    atomic.Pointer[[]byte] // the last request, as an echo shows it
 }
 
 func upstreamCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
-		ts.Fatalf("usage: upstream NAME [status=N] [delay=D]")
+		ts.Fatalf("usage: upstream NAME [status=N] [delay=D] [body=TEXT|file=FILE] [Name:value...]")
 	}
-	status, delay := http.StatusOK, time.Duration(0)
+	u := &stub{name: args[0], status: http.StatusOK, header: http.Header{}}
 	for _, arg := range args[1:] {
-		key, value, _ := strings.Cut(arg, "=")
-		var err error
-		switch key {
-		case "status":
-			status, err = strconv.Atoi(value)
-		case "delay":
-			delay, err = time.ParseDuration(value)
-		default:
-			err = fmt.Errorf("unknown setting %q", key)
-		}
-		ts.Check(err)
+		ts.Check(u.set(ts, arg))
 	}
-	w, name := worldOf(ts), args[0]
-	u := newStub(name, status, delay)
-	w.upstreams[name] = u
-	ts.Setenv(name, u.server.URL)
-	ts.Setenv(name+"_PORT", strconv.Itoa(u.server.Listener.Addr().(*net.TCPAddr).Port))
+	w := worldOf(ts)
+	if old := w.upstreams[u.name]; old != nil {
+		old.server.Close()
+	}
+	w.upstreams[u.name] = u
+	u.server = httptest.NewServer(u)
+	ts.Setenv(u.name, u.server.URL)
+	ts.Setenv(u.name+"_PORT", strconv.Itoa(u.port()))
 }
 
-func newStub(name string, status int, delay time.Duration) *stub {
-	u := &stub{}
-	u.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		u.hits.Add(1)
-		if delay > 0 {
-			select {
-			case <-time.After(delay):
-			case <-r.Context().Done():
-				return
-			}
-		}
-		if status != http.StatusOK {
-			w.WriteHeader(status)
+func (u *stub) set(ts *testscript.TestScript, setting string) (err error) {
+	if name, value, ok := strings.Cut(setting, ":"); ok && !strings.Contains(name, "=") {
+		u.header.Add(name, strings.TrimSpace(value))
+		return nil
+	}
+	key, value, _ := strings.Cut(setting, "=")
+	switch key {
+	case "status":
+		u.status, err = strconv.Atoi(value)
+	case "delay":
+		u.delay, err = time.ParseDuration(value)
+	case "body":
+		u.body = []byte(value)
+	case "file":
+		u.body = []byte(ts.ReadFile(value))
+	default:
+		err = fmt.Errorf("unknown setting %q", key)
+	}
+	return err
+}
+
+func (u *stub) port() int { return u.server.Listener.Addr().(*net.TCPAddr).Port }
+
+func (u *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	u.hits.Add(1)
+	if u.delay > 0 {
+		select {
+		case <-time.After(u.delay):
+		case <-r.Context().Done():
 			return
 		}
-		echo(name, r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr).Port).ServeHTTP(w, r)
-	}))
-	return u
+	}
+	record := httptest.NewRecorder()
+	echo(u.name, u.port()).ServeHTTP(record, r)
+	shown := record.Body.Bytes()
+	if len(shown) == 0 {
+		return // the request was cut
+	}
+	u.got.Store(&shown)
+	body := u.body
+	if body == nil && u.status == http.StatusOK {
+		w.Header().Set("Content-Type", "application/json")
+		body = shown
+	}
+	for name, values := range u.header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(u.status)
+	_, _ = w.Write(body) // the sender has left: there is nobody to tell
+}
+
+// gotCommand looks at the last request that came to an upstream.
+func gotCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg && len(args) != 2 || !neg && len(args) != 3 {
+		ts.Fatalf("usage: got NAME PATH PATTERN, ! got NAME PATH")
+	}
+	u := worldOf(ts).upstreams[args[0]]
+	if u == nil || u.got.Load() == nil {
+		ts.Fatalf("nothing came to upstream %s", args[0])
+	}
+	value := gjson.GetBytes(*u.got.Load(), args[1])
+	switch {
+	case neg && value.Exists():
+		ts.Fatalf("%s of what came to %s is %q", args[1], args[0], value)
+	case !neg && (!value.Exists() || !pattern(ts, args[2]).MatchString(value.String())):
+		ts.Fatalf("%s of what came to %s is %q, want %s: %s", args[1], args[0], value, args[2], *u.got.Load())
+	}
 }
 
 func hitsCommand(ts *testscript.TestScript, neg bool, args []string) {

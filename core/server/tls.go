@@ -106,13 +106,15 @@ func (t *TLS) shake(ctx context.Context, nc net.Conn, p Protocol) (*secured, err
 func describeClient(info *core.TLSInfo, c *x509.Certificate) {
 	sum := sha256.Sum256(c.Raw)
 	info.ClientSubject, info.ClientFingerprint = c.Subject.String(), hex.EncodeToString(sum[:])
+	info.ClientName, info.ClientOrgs = c.Subject.CommonName, c.Subject.Organization
 	info.ClientSANs = append(append(info.ClientSANs, c.DNSNames...), c.EmailAddresses...)
 	for _, ip := range c.IPAddresses {
 		info.ClientSANs = append(info.ClientSANs, ip.String())
 	}
 	for _, u := range c.URIs {
-		info.ClientSANs = append(info.ClientSANs, u.String())
+		info.ClientURIs = append(info.ClientURIs, u.String())
 	}
+	info.ClientSANs = append(info.ClientSANs, info.ClientURIs...)
 }
 
 // misdirected tells whether a request asks for a host whose certificate is another than the one that the connection was opened with

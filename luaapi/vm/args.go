@@ -155,12 +155,22 @@ func (a Args) Raise(format string, args ...any) {
 // Bad raises "bad argument #i to 'name' (reason)". It does not return.
 func (a Args) Bad(i int, format string, args ...any) {
 	reason := fmt.Sprintf(format, args...)
+	if a.byColon() {
+		a.Raise("call it with a dot: %s(...)", a.Func.Name)
+	}
 	if strings.Contains(a.Func.Name, ":") {
 		if i--; i == 0 {
 			a.Raise("calling '%s' on bad self (%s)", a.Func.Name, reason)
 		}
 	}
 	a.Raise("bad argument #%d to '%s' (%s)", i, a.Func.Name, reason)
+}
+
+// byColon tells whether the first argument is the library in which the function stands, as in gw.json:decode(text).
+func (a Args) byColon() bool {
+	t, ok := a.L.Get(1).(*lua.LTable)
+	i := strings.LastIndexByte(a.Func.Name, '.')
+	return ok && i > 0 && IsFrozen(t) && FrozenName(t) == a.Func.Name[:i]
 }
 
 func (a Args) expected(i int, want string) {

@@ -51,6 +51,8 @@ type Options struct {
 	Funcs []Func
 	// Values are constants by dotted name: "math.pi", "gw.json.null". Tables are frozen (and taken over).
 	Values map[string]lua.LValue
+	// Strict names a table of Funcs, such as "gw": in it and in the tables within, reading a name that is not there raises.
+	Strict string
 	// Lib is what require reaches, by the name that scripts write: "util" or "acme.sign".
 	Lib map[string]*Script
 	// Phases names the bits of Phase for messages: Phases[0] is the name of 1<<0.
@@ -101,6 +103,7 @@ func NewBase(o Options) (*Base, error) {
 		}
 	}
 	b.stringMT = stringMetatable(tree)
+	tree.makeStrict(o.Strict)
 	b.globals = tree.freeze()
 	return b, nil
 }
@@ -156,6 +159,29 @@ func (t *tree) put(name string, v lua.LValue) error {
 	}
 	in.RawSetString(leaf, v)
 	return nil
+}
+
+// makeStrict lets the tables at and below path refuse names that they do not have.
+func (t *tree) makeStrict(path string) {
+	for name, table := range t.tables {
+		if path != "" && (name == path || strings.HasPrefix(name, path+".")) {
+			table.Metatable = strictMetatable(name, table)
+		}
+	}
+}
+
+func strictMetatable(name string, table *lua.LTable) *lua.LTable {
+	var known []string
+	for k, _ := table.Next(lua.LNil); k != lua.LNil; k, _ = table.Next(k) {
+		known = append(known, plainText(k))
+	}
+	sort.Strings(known)
+	mt := &lua.LTable{Metatable: lua.LNil}
+	mt.RawSetString("__index", &lua.LFunction{IsG: true, GFunction: func(L *lua.LState) int {
+		L.RaiseError("%s has no '%s': it has %s", name, clip(plainText(L.Get(2))), strings.Join(known, ", "))
+		return 0
+	}})
+	return mt
 }
 
 // freeze makes all tables but the root read-only and puts the hidden names behind the root.

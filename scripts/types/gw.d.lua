@@ -55,7 +55,7 @@
 ---@field cookies gw.Cookies Cookies of the request by name, the first of each. Assigning changes what goes upstream; nil takes one away.
 ---@field params table<string, string> What the `{name}` segments of the route's path stood for.
 ---@field bearer string? Token of `Authorization: Bearer`, in any case; nil when there is none, empty when the header is malformed or sent twice.
----@field tls gw.TLS? What the client's TLS connection told: `version`, `cipher`, `server_name`; of the client's certificate `subject`, `sans` (a list), `fingerprint`. nil on a plain one.
+---@field tls gw.TLS? What the client's TLS connection told: `version`, `cipher`, `server_name`; of the client's certificate `subject`, `common_name`, `fingerprint` and the lists `organizations`, `sans`, `uris`. nil on a plain one.
 ---@field route string? Name of the route; nil when none matched.
 local req = {}
 
@@ -142,7 +142,7 @@ function res:set_body(body) end
 ---@field res gw.Response The answer, read-only.
 local entry = {}
 
----Writes the access line of this request: the gateway's own members, and those of extra behind them. Without a call there is no line, and a second one raises: a request has one line. It never waits.
+---Writes the access line of this request: the gateway's own members, and those of extra behind them. Without a call there is no line, and a second one raises: a request has one line. Secrets are masked as in gw.log. It never waits.
 ---@param extra? table<string, any> further members
 function entry:write(extra) end
 
@@ -194,6 +194,23 @@ function metric:set(n, ...) end
 ---@param seconds number
 ---@param ... string a value for each label
 function metric:observe(seconds, ...) end
+
+---@class gw.IPSet
+local set = {}
+
+---Tells whether an address lies in one of the networks.
+---@param address string such as req.client_ip
+---@return boolean lies false too for what is no address
+function set:has(address) end
+
+---@class gw.URL
+---@field scheme string? in lower case
+---@field user string? what stands before the `@`, as it stands
+---@field host string? without the brackets of IPv6
+---@field port integer? nil when the URL names none
+---@field path string as it stands, percent-encoded
+---@field query string? as it stands, without the question mark
+---@field fragment string? as it stands, without the `#`
 
 ---@class gw.Verifier
 local verifier = {}
@@ -249,7 +266,10 @@ function verifier:verify(req) end
 ---@field cipher string name of the cipher suite
 ---@field server_name string? that the client asked for (SNI)
 ---@field subject string? distinguished name of the client's certificate; nil without one
+---@field common_name string? of that subject
+---@field organizations string[] of that subject
 ---@field sans string[] names, e-mail addresses, IP addresses and URIs of the client's certificate
+---@field uris string[] those of sans that are URIs, such as SPIFFE ids
 ---@field fingerprint string? SHA-256 of the client's certificate in hexadecimal digits
 
 ---@class gw
@@ -271,22 +291,22 @@ function gw.redirect(url, status) end
 -- Lines in the gateway's log.
 gw.log = {}
 
----Writes a line for who debugs a filter. During a request it carries request_id and trace_id.
+---Writes a line for who debugs a filter. During a request it carries request_id and trace_id. Values of settings of the type secret are masked wherever they stand, and so are fields called `authorization`, `cookie`, `password`, `secret`, `token`, `api_key` and the like, or as `[log] mask` says, also within tables.
 ---@param message string three or four words
 ---@param fields? table<string, any> facts
 function gw.log.debug(message, fields) end
 
----Writes a line about what is worth knowing. During a request it carries request_id and trace_id.
+---Writes a line about what is worth knowing. During a request it carries request_id and trace_id. Values of settings of the type secret are masked wherever they stand, and so are fields called `authorization`, `cookie`, `password`, `secret`, `token`, `api_key` and the like, or as `[log] mask` says, also within tables.
 ---@param message string three or four words
 ---@param fields? table<string, any> facts
 function gw.log.info(message, fields) end
 
----Writes a line about what should be looked at. During a request it carries request_id and trace_id.
+---Writes a line about what should be looked at. During a request it carries request_id and trace_id. Values of settings of the type secret are masked wherever they stand, and so are fields called `authorization`, `cookie`, `password`, `secret`, `token`, `api_key` and the like, or as `[log] mask` says, also within tables.
 ---@param message string three or four words
 ---@param fields? table<string, any> facts
 function gw.log.warn(message, fields) end
 
----Writes a line about what went wrong. During a request it carries request_id and trace_id.
+---Writes a line about what went wrong. During a request it carries request_id and trace_id. Values of settings of the type secret are masked wherever they stand, and so are fields called `authorization`, `cookie`, `password`, `secret`, `token`, `api_key` and the like, or as `[log] mask` says, also within tables.
 ---@param message string three or four words
 ---@param fields? table<string, any> facts
 function gw.log.error(message, fields) end
@@ -337,6 +357,13 @@ function gw.jwt.verify(token, conf) end
 ---Raises when no verifier can be made of the settings (a secret that is too short, a broken key): call it in init, so that they are refused at load. Key sets that are fetched need it, since fetching begins when the settings go live.
 ---@param conf table as for gw.auth.jwt, and `realm`; durations are seconds or texts such as `5s`. Other fields are not looked at
 function gw.jwt.check(conf) end
+
+---Signs a JSON Web Token. Settings that no signer can be made of raise: a secret that is too short, a weak or broken key, an algorithm that does not go with it.
+---@param claims table<string, any> members as gw.json.encode writes them; exp, nbf and iat are seconds since 1970
+---@param conf table secret (at least 32, 48 or 64 bytes), or private_key (PEM); algorithm, by default HS256, or RS256 for an RSA key; kid. Other fields are not looked at
+---@param seconds? number how long the token is good: sets iat and exp, which claims must not have then
+---@return string token
+function gw.jwt.sign(claims, conf, seconds) end
 
 -- Who calls, by proofs of every kind.
 gw.auth = {}
@@ -701,6 +728,11 @@ function gw.crypto.sha256(data) end
 ---Gives the digest of data as bytes; gw.crypto.hex_encode makes text of them.
 ---@param data string
 ---@return string digest bytes, not text
+function gw.crypto.sha384(data) end
+
+---Gives the digest of data as bytes; gw.crypto.hex_encode makes text of them.
+---@param data string
+---@return string digest bytes, not text
 function gw.crypto.sha512(data) end
 
 ---Gives the digest of data as bytes; gw.crypto.hex_encode makes text of them. For old protocols only.
@@ -764,13 +796,43 @@ function gw.crypto.base64url_encode(bytes) end
 ---@return string? err why not
 function gw.crypto.base64url_decode(text) end
 
+---Encrypts and authenticates data with AES-GCM (NIST SP 800-38D) under a new random nonce, which is the first 12 bytes of what it gives. One key is good for four thousand million messages.
+---@param key string 16, 24 or 32 bytes, not text: AES-128, -192 or -256
+---@param data string
+---@param beside? string what is not encrypted but must be the same on both sides
+---@return string sealed bytes, 28 more than data
+function gw.crypto.encrypt(key, data, beside) end
+
+---Gives back what gw.crypto.encrypt was given; nil when the key is another one or anything was changed.
+---@param key string 16, 24 or 32 bytes, not text: AES-128, -192 or -256
+---@param sealed string bytes: nonce, encrypted data, tag
+---@param beside? string what is not encrypted but must be the same on both sides
+---@return string? data
+---@return string? err why not
+function gw.crypto.decrypt(key, sealed, beside) end
+
+---Signs data with a private key and gives the bytes. What ES gives is the pair of numbers of RFC 7518 section 3.4, not ASN.1. For a shared key there is gw.crypto.hmac.
+---@param algorithm "RS256"|"RS384"|"RS512"|"PS256"|"PS384"|"PS512"|"ES256"|"ES384"|"ES512"|"EdDSA" of RFC 7518: RS is RSA PKCS #1 v1.5, PS is RSA-PSS, ES is ECDSA, EdDSA is Ed25519; the number is the SHA-2 digest
+---@param private_key string PEM: PRIVATE KEY, RSA PRIVATE KEY (2048 bits and more) or EC PRIVATE KEY, without a passphrase; a wrong one raises
+---@param data string
+---@return string signature bytes, not text
+function gw.crypto.sign(algorithm, private_key, data) end
+
+---Tells whether a signature was made with the private key that belongs to a public one. One of ES may be the pair of numbers of RFC 7518 section 3.4 or ASN.1, as openssl writes it.
+---@param algorithm "RS256"|"RS384"|"RS512"|"PS256"|"PS384"|"PS512"|"ES256"|"ES384"|"ES512"|"EdDSA" of RFC 7518: RS is RSA PKCS #1 v1.5, PS is RSA-PSS, ES is ECDSA, EdDSA is Ed25519; the number is the SHA-2 digest
+---@param public_key string PEM: PUBLIC KEY, RSA PUBLIC KEY (2048 bits and more) or CERTIFICATE; a wrong one raises
+---@param data string
+---@param signature string bytes, not text
+---@return boolean holds
+function gw.crypto.verify(algorithm, public_key, data, signature) end
+
 -- Regular expressions whose time is bounded.
 gw.re = {}
 
 ---Tells whether a text has a part that fits a regular expression, and gives its groups.
 ---@param text string
 ---@param pattern string RE2 syntax; a wrong one raises
----@return string[]? groups the groups by number, those with names by name too; [0] is the whole part; nil when nothing fits
+---@return table? groups the groups by number, those with names by name too, false for one that took no part; [0] is the whole part; nil when nothing fits
 function gw.re.match(text, pattern) end
 
 ---Tells whether a text has a part that fits a regular expression.
@@ -779,12 +841,34 @@ function gw.re.match(text, pattern) end
 ---@return boolean fits
 function gw.re.test(text, pattern) end
 
----Replaces every part that fits a regular expression; `$1` and `${name}` stand for its groups.
+---Gives the places of the first and the last byte of the first part that fits; what fits nothing has last = first - 1.
 ---@param text string
 ---@param pattern string RE2 syntax; a wrong one raises
----@param by string
+---@return integer? first from 1; nil when nothing fits
+---@return integer? last
+function gw.re.find(text, pattern) end
+
+---Walks all parts that fit, which do not overlap: `for groups in gw.re.gmatch(text, pattern) do`.
+---@param text string
+---@param pattern string RE2 syntax; a wrong one raises
+---@return fun(): table? next gives the groups by number, those with names by name too, false for one that took no part; [0] is the whole part of each part, then nil
+function gw.re.gmatch(text, pattern) end
+
+---Cuts a text at every part that fits.
+---@param text string
+---@param pattern string RE2 syntax; a wrong one raises
+---@param most? integer pieces at most, the last of which is uncut
+---@return string[] pieces
+function gw.re.split(text, pattern, most) end
+
+---Replaces every part that fits. In a text `$1` and `${name}` stand for its groups and `$$` for a dollar; a function gets the groups and gives a text, or nothing to leave the part as it is.
+---@param text string
+---@param pattern string RE2 syntax; a wrong one raises
+---@param by string|fun(groups: table): string?
+---@param most? integer parts at most
 ---@return string text
-function gw.re.replace(text, pattern, by) end
+---@return integer replaced how many parts
+function gw.re.replace(text, pattern, by, most) end
 
 -- Patterns of paths.
 gw.path = {}
@@ -795,14 +879,32 @@ gw.path = {}
 ---@return boolean fits
 function gw.path.match(patterns, path) end
 
+---Gives what the `{name}` segments of a pattern stand for in a path, as they stand there; nil when the path does not fit. Of a list the first pattern that fits counts.
+---@param patterns string|string[] such as `/users/{id}/**`
+---@param path string such as req.path
+---@return table<string, string>? segments
+function gw.path.capture(patterns, path) end
+
 -- Addresses and networks.
 gw.ip = {}
 
----Tells whether an address lies in a network or one of a list; an address alone is a network of one. What is no network raises.
----@param networks string|string[] such as `10.0.0.0/8`
+---Tells whether an address lies in a network or one of a list; an address alone is a network of one. What is no network raises. For long lists make a gw.ip.set.
+---@param networks string|string[]|gw.IPSet such as `10.0.0.0/8`
 ---@param address string such as req.client_ip
 ---@return boolean lies false too for what is no address
 function gw.ip.match(networks, address) end
+
+---Makes a set of networks, whose `:has(address)` costs the same for ten and for ten thousand. Of a text, such as gw.file.read gives, each line is a network, and what follows a `#` is not read. What is no network raises. `#set` is the number of ranges it came to.
+---@param networks string|string[] such as `10.0.0.0/8`; an address alone is a network of one
+---@return gw.IPSet set read-only; it may be kept
+function gw.ip.set(networks) end
+
+---Reads an address and gives its canonical text (RFC 5952), its version and what kind of address it is. One of version 4 within version 6 is one of version 4.
+---@param text string
+---@return string? address without a zone
+---@return 4|6|string version or why it is no address
+---@return "public"|"private"|"loopback"|"link_local"|"multicast"|"unspecified" kind
+function gw.ip.parse(text) end
 
 ---Tells whether a text is an address, of version 4 or 6.
 ---@param text string
@@ -827,15 +929,44 @@ function gw.url.decode(text) end
 ---@return string query without the question mark
 function gw.url.query(parameters) end
 
+---Takes a URL apart (RFC 3986). Nothing is decoded, so that gw.url.build puts it together again. A port that is no number, a host that cannot be one, control characters and spaces are refused.
+---@param url string absolute, or a path with a query
+---@return gw.URL? parts
+---@return string? err why not
+function gw.url.parse(url) end
+
+---Puts a URL together of what gw.url.parse gives. The query may be a table, as in gw.url.query. What may not stand in a part raises or is percent-encoded; what is encoded stays.
+---@param parts table scheme, user, host, port, path, query, fragment: what is nil is left out
+---@return string url
+function gw.url.build(parts) end
+
+---Reads a query, or a form that was sent as application/x-www-form-urlencoded: split at `&` only, names and values decoded; a pair that cannot be decoded is read as it stands.
+---@param query string without a question mark
+---@return table<string, string> first the first value of each name
+---@return table<string, string[]> all all values of each name, in order
+function gw.url.parse_query(query) end
+
 -- Values of Set-Cookie.
 gw.cookie = {}
 
----Writes a value for Set-Cookie. Unless options say otherwise it is `Path=/; HttpOnly; SameSite=Lax`; `secure = true` adds Secure. A name or value that no cookie may have raises.
+---Writes a value for Set-Cookie. Unless options say otherwise it is `Path=/; HttpOnly; SameSite=Lax`; `secure = true` adds Secure, and `false` leaves an attribute out. A name or value that no cookie may have raises: encode it, with gw.url.encode or gw.crypto.base64url_encode.
 ---@param name string
 ---@param value string
----@param options? table path, domain, max_age (seconds), expires (text), secure, http_only, same_site (`Strict`, `Lax`, `None`)
+---@param options? table path, domain, max_age (seconds), expires (text), secure, http_only, same_site (`Strict`, `Lax`, `None`), partitioned, other (text)
 ---@return string line
 function gw.cookie.format(name, value, options) end
+
+---Reads the value of a Cookie header, as req.cookies does.
+---@param line string
+---@return table<string, string> cookies the first value of each name
+function gw.cookie.parse(line) end
+
+---Reads a value of Set-Cookie. gw.cookie.format with what it gives writes the same cookie again: change the options between, to mend what an upstream sets.
+---@param line string such as one of res.headers:all("Set-Cookie")
+---@return string? name
+---@return string value or why it is none
+---@return table options as gw.cookie.format wants them; what the line does not say is false
+function gw.cookie.parse_set(line) end
 
 -- Moments and their texts.
 gw.time = {}
