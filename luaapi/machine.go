@@ -34,7 +34,7 @@ func (m *machine) prepare(v *vm.VM, f *filter, set *settings) (*lua.LTable, erro
 	l := &m.filters[f.index]
 	if !l.ready {
 		l.timers, m.declared = nil, &l.timers
-		table, err := v.Load(f.script.code)
+		table, err := v.Run(f.script.code)
 		if err != nil {
 			return nil, err
 		}

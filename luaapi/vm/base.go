@@ -70,6 +70,8 @@ type Base struct {
 	options  Options
 	layout   *layout
 	globals  *lua.LTable // libraries; its metatable leads to the hidden names
+	envMT    *lua.LTable // metatable of environments without globals of their own
+	storeMT  *lua.LTable // metatable of stores: what they lack is a library
 	stringMT *lua.LTable // metatable of strings
 	funcs    []Func
 	epoch    atomic.Uint64
@@ -105,6 +107,9 @@ func NewBase(o Options) (*Base, error) {
 	b.stringMT = stringMetatable(tree)
 	tree.makeStrict(o.Strict)
 	b.globals = tree.freeze()
+	b.envMT = envMetatable(b.globals, envWrite)
+	b.storeMT = smallTable(1)
+	b.storeMT.RawSetString("__index", b.globals)
 	return b, nil
 }
 

@@ -5,12 +5,12 @@ import (
 )
 
 // An environment is the table of globals of one script: an empty table in front of what the script defined while it was
-// loaded (store), in front of the libraries. It must stay empty: gopher-lua writes a key that exists without asking __newindex.
+// loaded (store, nil when that was nothing), in front of the libraries. It must stay empty: gopher-lua writes a key that exists without
+// asking __newindex.
 type environment struct {
 	script  *Script
 	table   *lua.LTable
 	store   *lua.LTable
-	meta    *lua.LTable
 	loading bool
 }
 
@@ -18,34 +18,39 @@ type environment struct {
 var envWrite = &lua.LFunction{IsG: true, GFunction: writeGlobal}
 
 func (v *VM) newEnv(s *Script) *environment {
-	e := &environment{
-		script:  s,
-		table:   &lua.LTable{},
-		store:   &lua.LTable{},
-		meta:    &lua.LTable{Metatable: lua.LNil},
-		loading: true,
-	}
-	up := &lua.LTable{Metatable: lua.LNil}
-	up.RawSetString("__index", v.base.globals)
-	e.store.Metatable = up
+	e := &environment{script: s, table: &lua.LTable{Metatable: v.base.envMT}, loading: true}
 	if s.usesG {
-		e.store.RawSetString("_G", e.table)
+		e.define(v.base, lua.LString("_G"), e.table)
 	}
-	e.meta.RawSetString("__index", e.store)
-	e.meta.RawSetString("__newindex", envWrite)
-	e.meta.RawSetString("__metatable", lua.LFalse)
-	e.table.Metatable = e.meta
 	v.envs[e.table] = e
 	return e
 }
 
-// close ends loading. A script that defined nothing reads the libraries directly.
-func (e *environment) close() {
-	e.loading = false
-	if k, _ := e.store.Next(lua.LNil); k == lua.LNil {
-		e.meta.RawSetString("__index", e.store.Metatable.(*lua.LTable).RawGetString("__index"))
+// close ends loading.
+func (e *environment) close() { e.loading = false }
+
+// define gives the script a global of its own. The first one puts a store in front of the libraries; scripts without any share one
+// metatable, which is a good part of what a script takes in a VM.
+func (e *environment) define(b *Base, name, value lua.LValue) {
+	if e.store == nil {
+		e.store = smallTable(4)
+		e.store.Metatable = b.storeMT
+		e.table.Metatable = envMetatable(e.store, b.envMT.RawGetString("__newindex"))
 	}
+	e.store.RawSet(name, value)
 }
+
+// envMetatable is that of an environment whose globals are found in a table; write is envWrite.
+func envMetatable(globals *lua.LTable, write lua.LValue) *lua.LTable {
+	mt := smallTable(4)
+	mt.RawSetString("__index", globals)
+	mt.RawSetString("__newindex", write)
+	mt.RawSetString("__metatable", lua.LFalse)
+	return mt
+}
+
+// smallTable makes a table for so many names; gopher-lua's own take 2 KiB with the first.
+func smallTable(names int) *lua.LTable { return (*lua.LState)(nil).CreateTable(0, names) }
 
 // envOf is the environment whose table t is, or nil.
 func (v *VM) envOf(t *lua.LTable) *environment {
@@ -70,6 +75,9 @@ func (v *VM) Readable(t *lua.LTable) *lua.LTable {
 func (e *environment) merged(globals *lua.LTable) *lua.LTable {
 	all := &lua.LTable{Metatable: lua.LNil}
 	for _, t := range []*lua.LTable{globals, e.store} {
+		if t == nil {
+			continue
+		}
 		for k, v := t.Next(lua.LNil); k != lua.LNil; k, v = t.Next(k) {
 			all.RawSet(k, v)
 		}
@@ -95,6 +103,6 @@ func writeGlobal(L *lua.LState) int {
 	if L.Get(2) == lua.LString("_G") {
 		L.RaiseError("cannot set global '_G'")
 	}
-	L.RawSet(e.store, L.Get(2), L.Get(3))
+	e.define(v.base, L.Get(2), L.Get(3))
 	return 0
 }

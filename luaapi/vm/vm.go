@@ -87,6 +87,15 @@ func (v *VM) Load(s *Script) (lua.LValue, error) {
 	if r, ok := v.loaded[s]; ok {
 		return r, nil
 	}
+	r, err := v.Run(s)
+	if err == nil {
+		v.loaded[s] = r
+	}
+	return r, err
+}
+
+// Run does what Load does and remembers nothing, for callers who keep what they need of the result and no more.
+func (v *VM) Run(s *Script) (lua.LValue, error) {
 	env := v.newEnv(s)
 	fn := &lua.LFunction{Env: env.table, Proto: s.proto}
 	phase := v.Phase
@@ -98,7 +107,6 @@ func (v *VM) Load(s *Script) (lua.LValue, error) {
 		delete(v.envs, env.table)
 		return nil, err
 	}
-	v.loaded[s] = r
 	return r, nil
 }
 
