@@ -2,6 +2,7 @@ package luaapi
 
 import (
 	"strconv"
+	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -23,11 +24,15 @@ type jsonReader struct {
 	buf []byte // the last string that had escapes
 	vm  *vm.VM // counts a step for each value
 	err string // what is wrong at pos
+
+	names *memberNames
+	room  []byte // for the next short strings
 }
 
 // decodeJSON reads a whole text. The error names the byte where it is wrong.
 func decodeJSON(L *lua.LState, in []byte) (lua.LValue, error) {
-	r := jsonReader{in: in, vm: vm.From(L)}
+	of := vm.From(L)
+	r := jsonReader{in: in, vm: of, names: &cachesOf(of).names}
 	v := r.value(0)
 	return r.finish(v)
 }
@@ -75,6 +80,13 @@ func (r *jsonReader) space() {
 
 // peek is the next byte after white space, 0 at the end.
 func (r *jsonReader) peek() byte {
+	if r.pos < len(r.in) && r.in[r.pos] > ' ' {
+		return r.in[r.pos]
+	}
+	return r.next()
+}
+
+func (r *jsonReader) next() byte {
 	if r.space(); r.pos < len(r.in) {
 		return r.in[r.pos]
 	}
@@ -89,7 +101,7 @@ func (r *jsonReader) value(depth int) lua.LValue {
 		return r.array(depth + 1)
 	case c == '"':
 		if s, ok := r.text(); ok {
-			return lua.LString(s)
+			return r.kept(s)
 		}
 		return lua.LNil
 	case c == '-' || '0' <= c && c <= '9':
@@ -120,7 +132,7 @@ func (r *jsonReader) word(w string) bool {
 func (r *jsonReader) object(depth int) lua.LValue {
 	t := newTable()
 	r.members(depth, func(name []byte) {
-		key := string(name)
+		key := r.key(name)
 		if v := r.value(depth); r.err == "" {
 			t.RawSetString(key, v)
 		}
@@ -128,15 +140,38 @@ func (r *jsonReader) object(depth int) lua.LValue {
 	return t
 }
 
+// kept is a string of its own. Short ones lie together, so that one which is kept for long holds no more than a KiB with it.
+func (r *jsonReader) kept(s []byte) lua.LString {
+	const short, together = 64, 1 << 10
+	if len(s) > short || len(s) == 0 {
+		return lua.LString(s)
+	}
+	if cap(r.room)-len(r.room) < len(s) {
+		r.room = make([]byte, 0, min(together, len(r.in)-r.pos+len(s)))
+	}
+	at := len(r.room)
+	r.room = append(r.room, s...)
+	return lua.LString(unsafe.String(&r.room[at], len(s)))
+}
+
+// memberNames are names of members that a VM has seen lately: most come again, in the next object and in the next request.
+type memberNames [64]string
+
+// key is a member's name as a string, the same one for a name that comes again.
+func (r *jsonReader) key(name []byte) string {
+	if len(name) == 0 || len(name) > 64 {
+		return string(name)
+	}
+	known := &r.names[(len(name)+int(name[0])*7+int(name[len(name)-1])*31+int(name[len(name)/2])*3)%len(r.names)]
+	if *known != string(name) {
+		*known = string(name)
+	}
+	return *known
+}
+
 // members walks an object; member must consume the value, and no longer needs the name after that.
 func (r *jsonReader) members(depth int, member func(name []byte)) {
-	if depth > maxJSONDepth {
-		r.fail("nested deeper than 100")
-		return
-	}
-	r.pos++
-	if r.peek() == '}' {
-		r.pos++
+	if !r.begin(depth, '}') {
 		return
 	}
 	for r.err == "" {
@@ -158,6 +193,20 @@ func (r *jsonReader) members(depth int, member func(name []byte)) {
 			return
 		}
 	}
+}
+
+// begin consumes the sign that opens an object or array, and tells whether there is something in it.
+func (r *jsonReader) begin(depth int, closing byte) bool {
+	if depth > maxJSONDepth {
+		r.fail("nested deeper than 100")
+		return false
+	}
+	r.pos++
+	if r.peek() == closing {
+		r.pos++
+		return false
+	}
+	return true
 }
 
 // more consumes a comma, or the closing sign and tells that it was the last.
@@ -191,13 +240,7 @@ func (r *jsonReader) array(depth int) lua.LValue {
 
 // items walks an array; item must consume the value.
 func (r *jsonReader) items(depth int, item func(i int)) {
-	if depth > maxJSONDepth {
-		r.fail("nested deeper than 100")
-		return
-	}
-	r.pos++
-	if r.peek() == ']' {
-		r.pos++
+	if !r.begin(depth, ']') {
 		return
 	}
 	for i := 0; r.err == ""; i++ {

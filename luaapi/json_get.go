@@ -3,6 +3,7 @@ package luaapi
 import (
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -12,7 +13,8 @@ import (
 // getJSON reads the one value that a path of names and indexes leads to, without making tables for the rest; nil when the path
 // leads nowhere. The whole text is checked, and of two members with the same name the last one counts, as when decoding.
 func getJSON(L *lua.LState, in []byte, path []string) (lua.LValue, error) {
-	r := jsonReader{in: in, vm: vm.From(L)}
+	of := vm.From(L)
+	r := jsonReader{in: in, vm: of, names: &cachesOf(of).names}
 	v := r.find(path, 0)
 	return r.finish(v)
 }
@@ -69,18 +71,69 @@ func (r *jsonReader) find(path []string, depth int) lua.LValue {
 	return found
 }
 
-// skip consumes a value and checks it.
+// skip consumes a value and checks it. What it costs was charged beforehand, by length.
 func (r *jsonReader) skip(depth int) {
 	switch c := r.peek(); {
-	case c == '{':
-		r.members(depth+1, func([]byte) { r.skip(depth + 1) })
-	case c == '[':
-		r.items(depth+1, func(int) { r.skip(depth + 1) })
 	case c == '"':
-		r.text()
+		r.skipText()
+	case c == '{':
+		r.skipMembers(depth + 1)
+	case c == '[':
+		r.skipItems(depth + 1)
 	case c == '-' || '0' <= c && c <= '9':
 		r.number()
 	default:
 		r.value(depth)
 	}
+}
+
+func (r *jsonReader) skipMembers(depth int) {
+	if !r.begin(depth, '}') {
+		return
+	}
+	for {
+		if r.peek() != '"' {
+			r.fail("a member's name was expected")
+			return
+		}
+		if !r.skipText() {
+			return
+		}
+		if r.peek() != ':' {
+			r.fail("':' was expected")
+			return
+		}
+		r.pos++
+		if r.skip(depth); r.err != "" || !r.more('}') {
+			return
+		}
+	}
+}
+
+func (r *jsonReader) skipItems(depth int) {
+	if !r.begin(depth, ']') {
+		return
+	}
+	for {
+		if r.skip(depth); r.err != "" || !r.more(']') {
+			return
+		}
+	}
+}
+
+// skipText consumes a string. Most are short and plain.
+func (r *jsonReader) skipText() bool {
+	in := r.in
+	for i := r.pos + 1; i < len(in) && i < r.pos+12; i++ {
+		c := in[i]
+		if c == '"' {
+			r.pos = i + 1
+			return true
+		}
+		if c == '\\' || c < ' ' || c >= utf8.RuneSelf {
+			break
+		}
+	}
+	_, ok := r.text()
+	return ok
 }

@@ -2,6 +2,7 @@ package luaapi_test
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
@@ -124,4 +125,31 @@ func number(text string) bool {
 	d.UseNumber()
 	var v any
 	return d.Decode(&v) == nil
+}
+
+// TestFindingSeesTheSameFaultsAsDecoding: what a path does not lead to is passed over by code of its own, which must be as strict.
+func TestFindingSeesTheSameFaultsAsDecoding(t *testing.T) {
+	const seed = `{"a":[1,-2.5e3,"x\u00e9\n",null,true,{"b":{}, "c" : [ ]}],"long text of many bytes":"é plain and long enough \" to matter","n":0}`
+	const odd = " \"\\{}[],:0123456789-+.eEtfn\x00\x1f\x80\xff"
+	r := rand.New(rand.NewPCG(3, 4))
+	b := bench(t, patient, onRequest(`local _, decoded = gw.json.decode(req:body())
+		local _, found = gw.json.get(req:body(), "nowhere")
+		assert(decoded == found, tostring(decoded) .. " / " .. tostring(found))`))
+	for range 3000 {
+		text := []byte(seed)
+		for range 1 + r.IntN(3) {
+			i := r.IntN(len(text))
+			switch r.IntN(3) {
+			case 0:
+				text[i] = odd[r.IntN(len(odd))]
+			case 1:
+				text = append(text[:i], text[i+1:]...)
+			default:
+				text = text[:i+1]
+			}
+		}
+		if a := b.Do(luatest.Request{Method: "POST", Body: string(text)}); a.Err != nil && len(text) > 0 {
+			t.Fatalf("%q: %v", text, a.Err)
+		}
+	}
 }

@@ -1,6 +1,8 @@
 package luaapi
 
 import (
+	"encoding/binary"
+	"math/bits"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -10,7 +12,10 @@ import (
 func (r *jsonReader) text() ([]byte, bool) {
 	start := r.pos + 1
 	ascii := true
-	for i := start; i < len(r.in); i++ {
+	for i := start; i < len(r.in); {
+		if i += plainLength(r.in[i:]); i == len(r.in) {
+			break
+		}
 		switch c := r.in[i]; {
 		case c == '"':
 			r.pos = i + 1
@@ -26,13 +31,33 @@ func (r *jsonReader) text() ([]byte, bool) {
 			r.pos = i
 			r.fail("a control character in a string")
 			return nil, false
-		case c >= utf8.RuneSelf:
-			ascii = false
+		}
+		for ascii = false; i < len(r.in) && r.in[i] >= utf8.RuneSelf; i++ {
 		}
 	}
 	r.pos = len(r.in)
 	r.fail("a string without its end")
 	return nil, false
+}
+
+// plainLength is how many bytes of b stand for themselves in a string: ASCII but for quotes, backslashes and control characters. It looks
+// at eight at a time (BenchmarkJSONGet).
+func plainLength(b []byte) int {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; i+8 <= len(b); i += 8 {
+		x := binary.LittleEndian.Uint64(b[i:])
+		quote, slash := x^(ones*'"'), x^(ones*'\\')
+		if odd := (x | (x-ones*' ')&^x | (quote-ones)&^quote | (slash-ones)&^slash) & tops; odd != 0 {
+			return i + bits.TrailingZeros64(odd)/8
+		}
+	}
+	for ; i < len(b); i++ {
+		if c := b[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			break
+		}
+	}
+	return i
 }
 
 // escaped reads a string whose first escape stands at i.
@@ -125,32 +150,27 @@ func hex4(in []byte) rune {
 // number reads a number's literal as RFC 8259 section 6 spells it.
 func (r *jsonReader) number() (string, bool) {
 	start, i := r.pos, r.pos
-	digits := func() bool {
-		from := i
-		for i < len(r.in) && '0' <= r.in[i] && r.in[i] <= '9' {
-			i++
-		}
-		return i > from
-	}
 	if r.in[i] == '-' {
 		i++
 	}
-	ok := true
-	if i < len(r.in) && r.in[i] == '0' {
-		i++
-	} else {
-		ok = digits()
+	from := i
+	if i = r.digits(i); i-from > 1 && r.in[from] == '0' {
+		i = from + 1 // no digit follows a leading 0
 	}
+	ok := i > from
 	if ok && i < len(r.in) && r.in[i] == '.' {
-		i++
-		ok = digits()
+		from = i + 1
+		i = r.digits(from)
+		ok = i > from
 	}
 	if ok && i < len(r.in) && r.in[i]|0x20 == 'e' {
 		i++
 		if i < len(r.in) && (r.in[i] == '+' || r.in[i] == '-') {
 			i++
 		}
-		ok = digits()
+		from = i
+		i = r.digits(from)
+		ok = i > from
 	}
 	r.pos = i
 	if !ok {
@@ -158,4 +178,12 @@ func (r *jsonReader) number() (string, bool) {
 		return "", false
 	}
 	return unsafe.String(&r.in[start], i-start), true
+}
+
+// digits is the end of the digits that begin at i.
+func (r *jsonReader) digits(i int) int {
+	for i < len(r.in) && '0' <= r.in[i] && r.in[i] <= '9' {
+		i++
+	}
+	return i
 }

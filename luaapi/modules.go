@@ -77,6 +77,7 @@ type caches struct {
 	regexps  regexps
 	keys     keys
 	signers  signers
+	names    memberNames
 }
 
 func cachesOf(v *vm.VM) *caches { return &v.Data.(*machine).cache }
