@@ -95,7 +95,7 @@ var limiterSection = section[Limiter]{
 	}),
 	custom("quota", func(b *binder, key string, v Value, l *Limiter) {
 		if text, ok := b.text(key, v, quota); ok {
-			l.Quota, _ = parseQuota(text)
+			l.Quota, _ = ParseQuota(text)
 		}
 	}),
 	text("zone", func(l *Limiter) *string { return &l.Zone }, timeZone),
@@ -158,8 +158,8 @@ func (q Quota) String() string {
 	return strconv.FormatInt(q.Count, 10) + "/" + q.Window
 }
 
-// parseQuota reads "1000/month".
-func parseQuota(text string) (Quota, error) {
+// ParseQuota reads "1000/month": the windows are minute, hour, day, week and month, the count is at least 1.
+func ParseQuota(text string) (Quota, error) {
 	number, window, _ := strings.Cut(text, "/")
 	n, err := strconv.ParseInt(number, 10, 64)
 	switch window {
@@ -177,7 +177,7 @@ func parseQuota(text string) (Quota, error) {
 }
 
 func quota(text string) string {
-	if _, err := parseQuota(text); err != nil {
+	if _, err := ParseQuota(text); err != nil {
 		return err.Error()
 	}
 	return ""

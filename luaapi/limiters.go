@@ -13,7 +13,9 @@ func (b *builder) declareLimiters() {
 	for _, joins := range []bool{false, true} {
 		for i := range b.o.Config.Limiters {
 			if l := &b.o.Config.Limiters[i]; l.Joins() == joins {
-				b.declare(l.Pos, "limiter."+l.Name, l.Name, b.limiterOptions(l))
+				o := LimiterOptions(l)
+				o.KeysFrom, o.Redis = l.KeysRedis, b.world.redis.Get(l.Redis)
+				b.declare(l.Pos, "limiter."+l.Name, l.Name, o)
 			}
 		}
 	}
@@ -33,13 +35,10 @@ func (b *builder) declare(pos conf.Pos, key, name string, o limit.Options) limit
 var storeErrors = map[string]limit.OnStoreError{conf.StoreErrorLocal: limit.StoreErrorLocal, conf.StoreErrorOpen: limit.StoreErrorOpen,
 	conf.StoreErrorClosed: limit.StoreErrorClosed}
 
-// limiterOptions turns what was written into options.
-func (b *builder) limiterOptions(l *conf.Limiter) limit.Options {
-	o := limit.Options{Rate: rateOf(l.Rate), Burst: l.Burst, KeysFrom: l.KeysRedis, Hybrid: l.Hybrid, Lease: l.Lease, OnStoreError: storeErrors[l.OnStoreError],
+// LimiterOptions turns what was written of a limiter into options, but for its Redis.
+func LimiterOptions(l *conf.Limiter) limit.Options {
+	o := limit.Options{Rate: rateOf(l.Rate), Burst: l.Burst, Hybrid: l.Hybrid, Lease: l.Lease, OnStoreError: storeErrors[l.OnStoreError],
 		Gateways: int64(l.Gateways), Ceiling: l.MaxKeys}
-	if l.Redis != "" {
-		o.Redis = b.world.redis.Get(l.Redis)
-	}
 	switch {
 	case l.Quota.Count > 0:
 		o.Kind, o.Burst = limit.KindQuota, l.Quota.Count

@@ -14,15 +14,17 @@ type verb struct {
 	name  string
 	does  string // one line for the list of verbs
 	about string // what --help says above the flags
+	takes string // what it wants beside flags, such as "FILE"; "": nothing
 	// declare adds the verb's flags to a set and returns what runs once they are parsed.
 	declare func(fs *flag.FlagSet) func(streams) error
+	given   *string // where that goes
 }
 
 // streams is where a verb prints: results to out, all else to err.
 type streams struct{ out, err io.Writer }
 
 func verbs() []verb {
-	return []verb{runVerb(), checkVerb(), reloadVerb(), statusVerb(), tokenVerb(), demoVerb(), versionVerb(), helpVerb()}
+	return []verb{runVerb(), checkVerb(), reloadVerb(), statusVerb(), tokenVerb(), limitSimVerb(), demoVerb(), versionVerb(), helpVerb()}
 }
 
 // The exit codes of the program.
@@ -72,6 +74,15 @@ func (v verb) call(args []string, s streams) int {
 		return exitOK
 	case err != nil:
 		return v.fail(s, usagef("%s", doubleDash(err.Error())))
+	}
+	if v.takes != "" {
+		if fs.NArg() == 0 {
+			return v.fail(s, usagef("wants %s", v.takes))
+		}
+		*v.given = fs.Arg(0)
+		if err := fs.Parse(fs.Args()[1:]); err != nil { // flags may stand behind it
+			return v.fail(s, usagef("%s", doubleDash(err.Error())))
+		}
 	}
 	if v.name != "help" && fs.NArg() > 0 {
 		return v.fail(s, usagef("does not know what to do with %q", fs.Arg(0)))

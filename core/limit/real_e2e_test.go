@@ -1,0 +1,144 @@
+//go:build e2e
+
+package limit_test
+
+import (
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/moongate/moongate/core/limit"
+	"github.com/moongate/moongate/core/redis"
+	"github.com/moongate/moongate/core/redis/redistest"
+)
+
+// slack is the time limit of calls on a machine that may be busy.
+const slack = 30 * time.Second
+
+func realWorld(t *testing.T, o redis.Options) world {
+	o.Timeout = slack
+	c := connect(t, o)
+	w := world{redis: c, options: func(o *limit.Options) { o.Redis = c }}
+	w.another = func(t *testing.T) world { return realWorld(t, o) }
+	return w
+}
+
+func TestE2ECasesHoldInARealRedis(t *testing.T) {
+	s := redistest.Start(t)
+	runCases(t, func(t *testing.T) world {
+		s.Do("FLUSHALL")
+		return realWorld(t, redis.Options{Addresses: []string{s.Address}})
+	})
+}
+
+func TestE2ECasesHoldForAnACLUser(t *testing.T) {
+	s := redistest.Start(t)
+	s.Do("ACL", "SETUSER", "gateway", "on", ">secret", "~moongate:*", "+@read", "+@write", "+@scripting", "+time", "+hello", "+ping")
+	s.Do("ACL", "SETUSER", "default", "off")
+	w := realWorld(t, redis.Options{Addresses: []string{s.Address}, User: "gateway", Password: "secret"})
+	burstPasses(t, w)
+	quotaGrants(t, w)
+}
+
+func TestE2ECasesHoldInACluster(t *testing.T) {
+	nodes := redistest.StartCluster(t)
+	runCases(t, func(t *testing.T) world {
+		for _, n := range nodes {
+			n.Do("FLUSHALL")
+		}
+		return realWorld(t, redis.Options{Addresses: []string{nodes[0].Address, nodes[1].Address}, Cluster: true})
+	})
+}
+
+func TestE2EGatewaysTogetherGrantTheLimit(t *testing.T) {
+	s := redistest.Start(t)
+	for _, hybrid := range []bool{false, true} {
+		const gateways, burst, lease = 4, 500, 10
+		var all []limit.Limiter
+		for range gateways {
+			w := realWorld(t, redis.Options{Addresses: []string{s.Address}})
+			o := bucketOptions(1, 24*time.Hour, burst)
+			o.Hybrid, o.Lease = hybrid, lease
+			all = append(all, w.limiter(t, o))
+		}
+		s.Do("FLUSHALL")
+		var passed atomic.Int64
+		var takers sync.WaitGroup
+		for i := range 32 {
+			takers.Go(func() {
+				for range 40 {
+					if all[i%gateways].Take("hot", 1).OK {
+						passed.Add(1)
+					}
+				}
+			})
+		}
+		takers.Wait()
+		n := passed.Load()
+		if !hybrid && n != burst || hybrid && (n > burst || n < burst-2*gateways*lease) {
+			t.Errorf("hybrid %v: %d passed, want %d", hybrid, n, burst)
+		}
+	}
+}
+
+func TestE2EWaitingPassesByTheServersClock(t *testing.T) {
+	s := redistest.Start(t)
+	l := (&world{options: func(*limit.Options) {}}).limiter(t, limit.Options{Rate: rate(5, time.Second), Burst: 2,
+		Redis: realWorld(t, redis.Options{Addresses: []string{s.Address}}).redis})
+	began, passed := time.Now(), 0
+	for passed < 12 {
+		if d := l.Take("a", 1); d.OK {
+			passed++
+		} else if d.RetryAfter > 200*time.Millisecond {
+			t.Fatalf("%+v", d)
+		} else {
+			time.Sleep(d.RetryAfter)
+		}
+	}
+	if took := time.Since(began); took < 1990*time.Millisecond {
+		t.Errorf("12 passed in %s: two at once and five a second take two seconds", took)
+	}
+}
+
+func TestE2ESentinelFailover(t *testing.T) {
+	master, _, sentinel := redistest.StartSentinel(t)
+	c := connect(t, redis.Options{Addresses: []string{sentinel.Address}, Sentinel: "mymaster", Timeout: time.Second})
+	w := world{options: func(o *limit.Options) { o.Redis = c }}
+	burstPasses(t, w)
+	quotaGrants(t, w)
+	o := bucketOptions(1, 24*time.Hour, 3)
+	o.OnStoreError = limit.StoreErrorClosed
+	l := w.limiter(t, o)
+	master.Kill()
+	redistest.Until(t, "the new master grants", func() bool { return l.Take("after the failover", 1).OK }, func() string { return "" })
+	if n := granted(l, "another", 9, 1); n != 3 {
+		t.Errorf("%d passed, want 3", n)
+	}
+}
+
+func TestE2ERedisThatComesAndGoes(t *testing.T) {
+	s := redistest.Start(t)
+	c := connect(t, redis.Options{Addresses: []string{s.Address}, Timeout: 200 * time.Millisecond})
+	w := world{options: func(o *limit.Options) { o.Redis = c }}
+	o := bucketOptions(1, 24*time.Hour, 1000)
+	o.OnStoreError = limit.StoreErrorClosed
+	l := w.limiter(t, o)
+	works := func() bool { return l.Take("a", 1).OK }
+	for name, episode := range map[string]struct{ begin, end func() }{
+		"killed": {s.Kill, s.Restart},
+		"frozen": {s.Freeze, s.Thaw},
+		"busy":   {func() { go s.Do("DEBUG", "SLEEP", "3") }, func() {}},
+	} {
+		redistest.Until(t, "it works before it is "+name, works, func() string { return "" })
+		episode.begin()
+		for i := range 2000 {
+			if d := l.Take(strconv.Itoa(i), 1); !d.OK && !d.Unavailable {
+				t.Fatalf("%s: %+v", name, d)
+			}
+		}
+		episode.end()
+		redistest.Until(t, "it works again after it was "+name, works, func() string { return "" })
+	}
+}
