@@ -177,9 +177,10 @@ func exchange(address string, args []string) (string, error) {
 	for _, a := range args {
 		cmd.WriteString(Bulk(a))
 	}
-	if _, err := c.Write([]byte(cmd.String() + "*1\r\n$4\r\nQUIT\r\n")); err != nil {
+	if _, err := c.Write([]byte(cmd.String())); err != nil {
 		return "", err
 	}
+	_ = c.(*net.TCPConn).CloseWrite() // the server answers, and hangs up
 	var answer bytes.Buffer
 	_, err = answer.ReadFrom(c)
 	return answer.String(), err
