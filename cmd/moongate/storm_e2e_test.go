@@ -58,6 +58,7 @@ self_signed = ["localhost"]
 [http]
 max_body = "1GiB"
 body_idle = "%ds"
+min_rate_grace = "60s" # the clients are honest, whatever else this machine does
 [log]
 access = "off"
 level = "error"
@@ -65,21 +66,30 @@ level = "error"
 name = "api"
 endpoints = [%s]
 [upstream.timeouts]
+connect = "20s"
 first_byte = "%ds"
 total = "60s"
 [upstream.pool]
 connections = 1000
-wait = "30s"
+wait = "20s"
 [[upstream]]
 name = "live"
 endpoints = [%q]
+[upstream.timeouts]
+connect = "20s"
+first_byte = "30s"
+total = "60s"
 [upstream.pool]
 connections = 1000
-wait = "10s"
+wait = "20s"
 [[upstream]]
 name = "grpc"
 endpoints = [%q]
 protocol = "h2c"
+[upstream.timeouts]
+connect = "20s"
+first_byte = "30s"
+total = "60s"
 [[route]]
 name = "api"
 path = "/api/**"
@@ -122,6 +132,11 @@ func TestE2EAStormOfEverythingLeavesNothingBehind(t *testing.T) {
 	s.grpc.Start()
 	t.Cleanup(s.grpc.Close)
 	s.b = startBinary(t, s.config(0))
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the gateway said\n%s", s.b.said)
+		}
+	})
 	s.blow(2 * time.Second)
 	base := s.settle(nil)
 	s.blow(stormFor(t))
