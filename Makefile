@@ -51,7 +51,7 @@ fuzz: ## each fuzz target for FUZZTIME (10s)
 conformance: build ## h2spec and the gRPC interop client through the gateway; fetches them by name
 	@.ci/conformance
 
-bench: build ## the micro-benchmarks, then CPU per request beside nginx and ReverseProxy (needs nginx with Lua, and wrk)
+bench: build ## the micro-benchmarks, then CPU per request beside nginx and ReverseProxy (needs nginx with Lua, wrk and h2load)
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 	$(GO) run ./cmd/bench
 

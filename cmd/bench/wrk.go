@@ -29,7 +29,7 @@ var (
 
 // run puts the url under load. Any answer but 2xx or 3xx is an error.
 func (w wrk) run(span time.Duration) (answered, error) {
-	args := []string{"-c", loadCPU, "wrk", "-t1", "--latency", fmt.Sprintf("-c%d", w.connections), fmt.Sprintf("-d%ds", int(span.Seconds()))}
+	args := []string{"-c", loadCPU, "wrk", "-t1", "--latency", "--timeout", "20s", fmt.Sprintf("-c%d", w.connections), fmt.Sprintf("-d%ds", int(span.Seconds()))}
 	if w.header != "" {
 		args = append(args, "-H", w.header)
 	}

@@ -106,10 +106,13 @@ address = "127.0.0.1:0"
 self_signed = ["localhost"]
 [http]
 max_body = "1024GiB"
+min_rate_grace = "60s"
 [[route]]
 name = "all"
 path = "/**"
 upstream = %q
+[route.timeouts]
+connect = "10s"
 `
 
 // speaking is a client of one protocol alone.

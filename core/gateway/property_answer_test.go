@@ -216,7 +216,7 @@ func TestClientsGetOneWellFormedAnswerWhateverUpstreamsSend(t *testing.T) {
 				t.Fatalf("MOONGATE_SEED=%d %s, stays: %v\n%q", seed, method, stays, ends(answer))
 			}
 		}
-		if len(seeds) > 50 && passed < len(seeds)/5 {
+		if len(seeds) > 50 && passed < len(seeds)/20 {
 			t.Errorf("only %d answers of %d were passed on: this tells nothing", passed, len(seeds))
 		}
 	})

@@ -347,7 +347,7 @@ func TestUpstreamsGetWellFormedRequestsWhateverClientsSend(t *testing.T) {
 				t.Fatalf("MOONGATE_SEED=%d\n%q", seed, ends(raw))
 			}
 		}
-		if len(seeds) > 50 && passed < len(seeds)/5 {
+		if len(seeds) > 50 && passed < len(seeds)/20 {
 			t.Errorf("only %d requests of %d connections were passed on: this tells nothing", passed, len(seeds))
 		}
 	})
