@@ -62,6 +62,8 @@ wait = "5s"
 name = "all"
 path = "/**"
 upstream = "${ONE}"
+[route.timeouts]
+connect = "10s"
 `
 
 func TestRecipesAreShortListedAndPlayed(t *testing.T) {
