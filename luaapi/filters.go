@@ -8,6 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/moongate/moongate/conf"
+	"github.com/moongate/moongate/luaapi/vm"
 )
 
 // makeFilters joins the configured filters with their scripts, in the order of the pipeline.
@@ -86,6 +87,7 @@ func headerNames(v lua.LValue) (names []string) {
 			names = append(names, string(v))
 		}
 	case *lua.LTable:
+		v = vm.Thaw(v)
 		for key, item := v.Next(lua.LNil); key != lua.LNil; key, item = v.Next(key) {
 			if _, listed := key.(lua.LNumber); listed {
 				key = item

@@ -45,11 +45,12 @@ func readTokens(w *world, f *fields) func() (auth.TokenVerifier, error) {
 		for _, one := range all {
 			o, err := one()
 			if err != nil {
-				return nil, err
+				return nil, named("issuers", err)
 			}
 			options = append(options, o)
 		}
-		return auth.NewIssuers(options)
+		v, err := auth.NewIssuers(options)
+		return v, named("issuers", err)
 	}
 }
 

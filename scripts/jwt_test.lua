@@ -75,3 +75,54 @@ test("refuses a token whose subject could name nobody or break a header", functi
     t.equal(request(t, t.token(secret, { sub = sub })).status, 401)
   end
 end)
+
+test("wants what the claims must say", function(t)
+  t.config {
+    secret = secret,
+    claims = { role = { "admin", "ops" }, scope = { contains = "orders:read" }, ["org.tier"] = { matches = "^g" } },
+  }
+  local good = { sub = "tom", role = "ops", scope = "orders:read users:read", org = { tier = "gold" } }
+  t.equal(request(t, t.token(secret, good)).status, 200)
+  for name, value in pairs { role = "user", scope = "orders", org = { tier = "iron" } } do
+    local claims = { sub = "tom", role = good.role, scope = good.scope, org = good.org }
+    claims[name] = value
+    local res = request(t, t.token(secret, claims))
+    t.equal(res.status, 403)
+    t.contains(res.body, '"message":"not allowed"')
+    t.contains(res.headers["WWW-Authenticate"], 'error="insufficient_scope"')
+  end
+end)
+
+test("makes headers of claims, which clients cannot", function(t)
+  t.config { secret = secret, headers = { ["X-Tenant"] = "org.id", ["X-Teams"] = "teams" }, user = "email" }
+  local res = t.request {
+    headers = {
+      Authorization = "Bearer " .. t.token(secret, { sub = "7", email = "tom@example.com", org = { id = 42 }, teams = { "a", "b" } }),
+      ["X-Tenant"] = "1",
+    },
+  }
+  t.equal(res.forwarded.headers["X-User-Id"], "tom@example.com")
+  t.equal(res.forwarded.headers["X-Tenant"], "42")
+  t.equal(res.forwarded.headers["X-Teams"], "a,b")
+end)
+
+test("refuses tokens that were taken back", function(t)
+  t.config { secret = secret, revoked_ids = { "7\n8\n" } }
+  t.equal(request(t, t.token(secret, { sub = "tom", jti = "8" })).status, 401)
+  t.equal(request(t, t.token(secret, { sub = "tom", jti = "9" })).status, 200)
+end)
+
+test("takes keys of a set", function(t)
+  local key = "c3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3M" -- the secret, as base64url
+  t.config { jwks = '{"keys":[{"kty":"oct","k":"' .. key .. '","alg":"HS256"}]}' }
+  t.equal(request(t, t.token(secret, { sub = "tom" })).status, 200)
+  t.equal(request(t, t.token(("x"):rep(32), { sub = "tom" })).status, 401)
+end)
+
+test("knows several issuers", function(t)
+  local other = ("o"):rep(32)
+  t.config { issuers = { { issuer = "https://a.example", secret = secret }, { issuer = "https://b.example", secret = other } } }
+  t.equal(request(t, t.token(secret, { sub = "tom", iss = "https://a.example" })).status, 200)
+  t.equal(request(t, t.token(other, { sub = "tom", iss = "https://b.example" })).status, 200)
+  t.equal(request(t, t.token(other, { sub = "tom", iss = "https://a.example" })).status, 401)
+end)

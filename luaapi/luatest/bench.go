@@ -15,6 +15,7 @@ import (
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/conf/source"
 	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/auth"
 	"github.com/moongate/moongate/core/limit"
 	"github.com/moongate/moongate/core/redis"
 	"github.com/moongate/moongate/luaapi"
@@ -28,6 +29,7 @@ type Bench struct {
 	Limits   *limit.Registry
 	Shared   *luaapi.Shared
 	Redis    *redis.Registry // whoever declares a [redis.NAME] closes it
+	Auth     *auth.Registry  // run only where somebody calls its Run
 	Timers   *luaapi.Timers  // run only where somebody calls its Run
 	// Upstream answers what is forwarded; nil answers 200 without a body.
 	Upstream func(Forwarded) Answer
@@ -70,9 +72,9 @@ func New(o Options) (*Bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bench{Config: cfg, log: new(lines), Redis: new(redis.Registry), Limits: new(limit.Registry), Shared: luaapi.NewShared(instants(o.Clock))}
+	b := &Bench{Config: cfg, log: new(lines), Redis: new(redis.Registry), Limits: new(limit.Registry), Auth: new(auth.Registry), Shared: luaapi.NewShared(instants(o.Clock))}
 	if o.Before != nil {
-		b.Limits, b.Redis, b.Shared, b.Timers, b.log = o.Before.Limits, o.Before.Redis, o.Before.Shared, o.Before.Timers, o.Before.log
+		b.Limits, b.Redis, b.Auth, b.Shared, b.Timers, b.log = o.Before.Limits, o.Before.Redis, o.Before.Auth, o.Before.Shared, o.Before.Timers, o.Before.log
 	}
 	logger := slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if b.Timers == nil {
@@ -83,7 +85,7 @@ func New(o Options) (*Bench, error) {
 		b.routes = append(b.routes, &core.Route{ID: i + 1, Name: r.Name, Upstream: r.Upstream, MaxBody: r.HTTP.MaxBody, BodyBuffer: r.HTTP.BodyBuffer})
 	}
 	b.Pipeline, err = luaapi.Build(luaapi.Options{
-		Config: cfg, Routes: b.routes, Services: services{b}, Limits: b.Limits, Redis: b.Redis, Shared: b.Shared, Timers: b.Timers, Clock: o.Clock,
+		Config: cfg, Routes: b.routes, Services: services{b}, Limits: b.Limits, Redis: b.Redis, Auth: b.Auth, Shared: b.Shared, Timers: b.Timers, Clock: o.Clock,
 		Folder: o.Folder, Log: logger,
 	})
 	if err != nil {
