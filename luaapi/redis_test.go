@@ -43,7 +43,8 @@ func TestAnswersOfRedisAreWhatScriptsExpect(t *testing.T) {
 		assert(both("none") == "nil,nil" and both("nulls") == "nil,nil", both("none"))
 		assert(tostring(get("big")) == "9007199254740993")
 		assert(gw.json.encode(get("list")) == '[1,null,["x"]]' and gw.json.encode(get("nothing")) == "[]")
-		assert(gw.json.encode(get("hash")) == '{"a":1,"b":null}', gw.json.encode(get("hash")))
+		local hash = get("hash") -- whose members come in any order
+		assert(hash.a == 1 and hash.b == gw.json.null and gw.json.encode(hash):len() == 16, gw.json.encode(hash))
 		assert(both("wrong") == "nil,WRONGTYPE no", both("wrong"))
 		assert(gw.json.encode(get("mixed")) == '[{"err":"half"},1]', gw.json.encode(get("mixed")))
 
