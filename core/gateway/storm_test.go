@@ -199,7 +199,7 @@ func (c *rower) cut() {
 
 func TestAStormLeavesNothingBehind(t *testing.T) {
 	url := upstreamQuiet(t, weather)
-	h := open(t, fmt.Sprintf("[[upstream]]\nname = \"up\"\nendpoints = [%q]\npool = { connections = 8, wait = \"30s\" }\n", url)+route("up"))
+	h := open(t, fmt.Sprintf("[[upstream]]\nname = \"up\"\nendpoints = [%q]\npool = { connections = 8, wait = \"30s\" }\ntimeouts = { total = \"60s\" }\n", url)+route("up"))
 	var rowers sync.WaitGroup
 	for i := range 16 {
 		c := &rower{t: t, h: h, rng: rand.New(rand.NewPCG(uint64(i), 1))}
