@@ -106,3 +106,54 @@ func BenchmarkTimerRun(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkHTTPCall(b *testing.B) {
+	benchmarkCalls(b, `gw.http.get { upstream = "main", path = "/users/42" }`)
+}
+
+func BenchmarkHTTPCallWithAnswer(b *testing.B) {
+	benchmarkCalls(b, `local answer = gw.http.post("http://a.example/x", { json = { id = 42 }, headers = { Accept = "application/json" } })
+	local tier = answer:json_get("account.tier") .. answer.headers["X-Key"]`)
+}
+
+func BenchmarkHTTPAllOfFour(b *testing.B) {
+	benchmarkCalls(b, `gw.http.all { { upstream = "main" }, { upstream = "main" }, { upstream = "main" }, { upstream = "main" } }`)
+}
+
+// benchmarkCalls measures what a call costs but for the network.
+func benchmarkCalls(b *testing.B, body string) {
+	w := bench(b, "", onRequest(body))
+	w.Calls = func(luatest.Called) luatest.Answer {
+		return luatest.Answer{Status: 200, Body: `{"account":{"tier":"gold"}}`, Headers: [][2]string{{"X-Key", "1"}}}
+	}
+	x := w.Exchange(luatest.Request{})
+	stage := w.Pipeline.Stages(x.Route)[0]
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := stage.Request(x); err != nil {
+			b.Fatal(err)
+		}
+		w.Called, x.Waited = w.Called[:0], 0
+	}
+}
+
+func BenchmarkMirror(b *testing.B) {
+	w := bench(b, "", onRequest(`gw.mirror("canary")`))
+	x := w.Exchange(luatest.Request{})
+	stage := w.Pipeline.Stages(x.Route)[0]
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := stage.Request(x); err != nil {
+			b.Fatal(err)
+		}
+		x.Mirrors = x.Mirrors[:0]
+	}
+}
+
+func BenchmarkDelay(b *testing.B) {
+	benchmarkRequest(b, "", onRequest(`gw.delay(0.5)`), luatest.Request{})
+}
+
+func BenchmarkUpstreamEndpoints(b *testing.B) {
+	benchmarkRequest(b, "", onRequest(`gw.upstream.endpoints("main")`), luatest.Request{})
+}

@@ -154,13 +154,11 @@ var errLoading = errors.New("timed out while another request loads it")
 // await waits for the end of a flight.
 func await(a vm.Args, f *flight, limit time.Duration) error {
 	landed := false
-	err := a.VM.Wait(func() {
-		timer := time.NewTimer(limit)
-		defer timer.Stop()
+	err := outside(a, limit, func(ctx context.Context) {
 		select {
 		case <-f.done:
 			landed = true
-		case <-timer.C:
+		case <-ctx.Done():
 		}
 	})
 	if err == nil && !landed {

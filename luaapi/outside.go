@@ -66,6 +66,21 @@ func outside(a vm.Args, limit time.Duration, do func(ctx context.Context)) error
 	return err
 }
 
+// briefly is outside for what has a short limit of its own and cannot be ended sooner: a client that leaves is noticed later.
+func briefly(a vm.Args, do func()) error {
+	f, _ := a.VM.Slot.(*frame)
+	if f == nil || f.x == nil {
+		return a.VM.Wait(do)
+	}
+	if f.x.Waited >= f.patience() {
+		return errPatience
+	}
+	began := core.Now()
+	err := a.VM.Wait(do)
+	f.x.Waited += core.Now().Sub(began)
+	return err
+}
+
 func bounded(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	if limit <= 0 {
 		return context.WithCancel(ctx)

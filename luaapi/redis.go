@@ -127,7 +127,7 @@ func optRedisTexts(a vm.Args, i int) []string {
 func askRedis(a vm.Args, do func() (redis.Value, error)) int {
 	var v redis.Value
 	var err error
-	if busy := a.VM.Wait(func() { v, err = do() }); busy != nil {
+	if busy := briefly(a, func() { v, err = do() }); busy != nil {
 		err = busy
 	}
 	if err != nil {
@@ -169,7 +169,7 @@ func redisPipeline(a vm.Args) int {
 	}
 	var results []redis.Result
 	var err error
-	if busy := a.VM.Wait(func() { results, err = client.Pipeline(commands...) }); busy != nil {
+	if busy := briefly(a, func() { results, err = client.Pipeline(commands...) }); busy != nil {
 		err = busy
 	}
 	if err != nil {

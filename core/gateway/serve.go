@@ -56,7 +56,7 @@ func (g *Gateway) finish(x *core.Exchange, client core.Client, pass *plan, leg *
 	if !clientGone(x) {
 		g.respond(x, pass)
 	}
-	if x.Response.Status != core.StatusClientGone { // it may have left while a filter waited
+	if !clientGone(x) { // it may have left while a filter waited
 		if err := g.send(x, client, pass, leg); err != nil {
 			g.cut(x, err)
 		}
