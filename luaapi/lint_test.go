@@ -41,6 +41,7 @@ func TestWhatAnAuthorDidNotMeanIsFound(t *testing.T) {
 		`gw.respond(403, "no")`:                 "3:4 gw.respond answers nobody by itself: write return gw.respond(...)",
 		`local f = gw.redirect; f("/x")`:        "3:14 gw.redirect answers nobody by itself",
 		`return conf.kye`:                       "3:13 conf has no 'kye': the script's config declares key, other",
+		`local function on_reqest() end`:        "3:16 function 'on_reqest' is never called: the gateway calls M.on_request",
 		`local function helper() end`:           "3:16 function 'helper' is never called",
 		`local function a() a() end`:            "3:0 function 'a' is never called",
 		`last = req.path`:                       "3:1 function assigns to the file-level local 'last': each VM has its own, the next request may see another",

@@ -228,3 +228,24 @@ func TestABusyPoolIs503(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestATimeOutMayHaveAChoiceOfItsOwn(t *testing.T) {
+	const late, broken = `while true do end`, `error("broken")`
+	for _, c := range []struct {
+		settings, fields, body string
+		want                   int
+	}{
+		{"", `on_timeout = "continue"`, late, 200},
+		{"", `on_timeout = "continue"`, broken, 500},
+		{"", `on_error = "continue"`, late, 200},
+		{"", `on_error = "continue", on_timeout = "fail"`, late, 500},
+		{"", `on_error = "continue", on_timeout = "fail"`, broken, 200},
+		{"[filter.filter]\non_timeout = \"fail\"\n", `on_timeout = "continue"`, late, 500},
+		{"[filter.filter]\non_error = \"continue\"\n", `order = 1`, late, 200},
+	} {
+		b := bench(t, "[scripts]\nbudget = \"5ms\"\n"+c.settings, map[string]string{"filter": `return { stage = "transform", ` + c.fields + `, on_request = function() ` + c.body + ` end }`})
+		if a := b.Do(luatest.Request{}); a.Status != c.want {
+			t.Errorf("%s%s, %s: status %d, want %d", c.settings, c.fields, c.body, a.Status, c.want)
+		}
+	}
+}

@@ -1,11 +1,13 @@
 package lint
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
 
+	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/luaapi/vm"
 )
 
@@ -124,7 +126,7 @@ func (c *checker) expr(e ast.Expr) {
 // ident looks at a name that is read.
 func (c *checker) ident(e *ast.IdentExpr) {
 	if c.names[e] == nil && !c.globals[e.Value] && e.Value != "_G" && !slices.Contains(c.tree.spaces[""], e.Value) {
-		c.note("global", e.Line(), e.Value, "global '"+e.Value+"' is not defined, it is always nil")
+		c.note("global", e.Line(), e.Value, "global '"+e.Value+"' is not defined, it is always nil"+meant(e.Value, c.tree.spaces[""]))
 	}
 	if c.kindOf(e).handle == "conf" {
 		c.escapes = true
@@ -142,7 +144,7 @@ func (c *checker) index(e *ast.AttrGetExpr) {
 	case of.handle == "conf":
 		c.setting(key.Value, key.Line())
 	case of.path != "" && c.tree.spaces[of.path] != nil && !slices.Contains(c.tree.spaces[of.path], key.Value):
-		c.note("name", key.Line(), key.Value, of.path+" has no '"+key.Value+"': it has "+c.tree.members(of.path))
+		c.note("name", key.Line(), key.Value, of.path+" has no '"+key.Value+"': it has "+c.tree.members(of.path)+meant(key.Value, c.tree.spaces[of.path]))
 	case of.handle != "":
 		c.field(of.handle, key)
 	}
@@ -164,7 +166,15 @@ func (c *checker) field(handle string, key *ast.StringExpr) {
 		methods = append(methods, name+"()")
 	}
 	slices.Sort(methods)
-	c.note("field", key.Line(), key.Value, handle+" has no '"+key.Value+"': it has "+strings.Join(append(names, methods...), ", "))
+	c.note("field", key.Line(), key.Value, handle+" has no '"+key.Value+"': it has "+strings.Join(append(names, methods...), ", ")+meant(key.Value, names))
+}
+
+// meant is a hint at the name that an unknown one may have meant.
+func meant(name string, known []string) string {
+	if near := conf.Nearest(name, known); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
 }
 
 // call looks at a call: whether it is made with the right sign, at the right time.
@@ -210,7 +220,7 @@ func (c *checker) methodCall(e *ast.FuncCallExpr) {
 	case of.path != "" && slices.Contains(c.tree.spaces[of.path], e.Method):
 		c.note("colon", e.Line(), e.Method, "call "+of.path+"."+e.Method+" with a dot")
 	case of.path != "" && c.tree.spaces[of.path] != nil:
-		c.note("name", e.Line(), e.Method, of.path+" has no '"+e.Method+"': it has "+c.tree.members(of.path))
+		c.note("name", e.Line(), e.Method, of.path+" has no '"+e.Method+"': it has "+c.tree.members(of.path)+meant(e.Method, c.tree.spaces[of.path]))
 	case of.handle == "" || of.handle == "conf":
 	case c.tree.methods[of.handle][e.Method]:
 		c.timely(c.tree.funcs[of.handle+":"+e.Method], e.Line(), e.Method)
@@ -315,12 +325,14 @@ func (c *checker) checkLocals() {
 
 // nearest is a hint when a name looks like one that the gateway calls.
 func (c *checker) nearest(name string) string {
-	for known := range c.world.Functions {
-		if known == name {
-			return ": a field of the script's table is written M." + name
-		}
+	known := slices.Sorted(maps.Keys(c.world.Functions))
+	if !slices.Contains(known, name) {
+		name = conf.Nearest(name, known)
 	}
-	return ""
+	if name == "" {
+		return ""
+	}
+	return ": the gateway calls M." + name + ", a field of the script's table"
 }
 
 func within(f, outer *function) bool {
@@ -338,7 +350,7 @@ func (c *checker) setting(name string, line int) {
 	if c.settings == nil || name == "state" || slices.Contains(c.declared(), name) {
 		return
 	}
-	c.note("setting", line, name, "conf has no '"+name+"': the script's config declares "+strings.Join(c.declared(), ", "))
+	c.note("setting", line, name, "conf has no '"+name+"': the script's config declares "+strings.Join(c.declared(), ", ")+meant(name, c.declared()))
 }
 
 // declared are the names of the settings, in the order of the script.
