@@ -51,12 +51,17 @@ func isToken68(text []byte) bool {
 		end--
 	}
 	for _, c := range text[:end] {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
-		case c == '-', c == '.', c == '_', c == '~', c == '+', c == '/':
-		default:
+		if !token68[c] {
 			return false
 		}
 	}
 	return end > 0
 }
+
+// token68 are the bytes of a token68 but for its padding.
+var token68 = func() (t [256]bool) {
+	for _, c := range "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~+/" {
+		t[c] = true
+	}
+	return t
+}()

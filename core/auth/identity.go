@@ -41,9 +41,9 @@ func (i *Identity) Attach(made any) any {
 	return *i.attachment.Load()
 }
 
-// isUser tells whether a text may name a caller: it would not break a header, and names somebody.
+// isUser tells whether a text may name a caller: it names somebody, would not break a header, and is the same once a header was trimmed.
 func isUser(text string) bool {
-	return text != "" && len(text) <= maxUser && core.IsValue(core.Bytes(text)) && text[0] != ' ' && text[len(text)-1] != ' '
+	return text != "" && len(text) <= maxUser && core.IsValue(core.Bytes(text)) && len(core.Trim(core.Bytes(text))) == len(text)
 }
 
 // maxUser is the longest name of a caller in bytes.

@@ -243,3 +243,17 @@ func TestPolicies(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesThatAreOthersOnceTrimmedAreRefused: a header's value loses spaces and tabs at its ends, and would name somebody else.
+func TestNamesThatAreOthersOnceTrimmedAreRefused(t *testing.T) {
+	v := tokens(t, auth.JWTOptions{})
+	for claims, want := range map[string]string{
+		`{"sub":"tom"}`: "jwt tom", `{"sub":"tom the cat"}`: "jwt tom the cat", `{"sub":" tom"}`: "401 token invalid", `{"sub":"tom "}`: "401 token invalid",
+		`{"sub":"\ttom"}`: "401 token invalid", `{"sub":"tom\t"}`: "401 token invalid", `{"sub":"t\u00f6m"}`: "jwt töm",
+		`{"sub":"` + strings.Repeat("t", 1025) + `"}`: "401 token invalid",
+	} {
+		if got := outcome(v, request("/", "Authorization: Bearer "+token(claims))); got != want {
+			t.Errorf("%.40s: got %s, want %s", claims, got, want)
+		}
+	}
+}
