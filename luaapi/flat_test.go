@@ -18,7 +18,7 @@ import (
 )
 
 // flatRequests is how many requests the test below makes; the full measure is a million.
-var flatRequests = flag.Int("flat.requests", 20000, "requests of TestManyRequestsLeaveNothingBehind")
+var flatRequests = flag.Int("flat.requests", 10000, "requests of TestManyRequestsLeaveNothingBehind")
 
 // fiveScripts use what keeps state between requests, and what makes garbage.
 var fiveScripts = map[string]string{
@@ -76,6 +76,7 @@ func TestManyRequestsLeaveNothingBehind(t *testing.T) {
 	heap, goroutines, vms := held(m)
 	serveMany(t, p, b.Route("all"), *flatRequests-*flatRequests/10)
 	heapAfter, goroutinesAfter, vmsAfter := held(m)
+	runtime.KeepAlive(p)
 	t.Logf("%d requests: heap %d -> %d bytes, goroutines %d -> %d, VMs %d -> %d", *flatRequests, heap, heapAfter, goroutines, goroutinesAfter, vms, vmsAfter)
 	// Caches and stores fill up to the 1 MiB that each may have; VMs are as many as ran at once, at most.
 	if heapAfter > heap+4<<20 || goroutinesAfter > goroutines || vmsAfter > 5*workers {
