@@ -153,6 +153,9 @@ var errLoading = errors.New("timed out while another request loads it")
 
 // await waits for the end of a flight.
 func await(a vm.Args, f *flight, limit time.Duration) error {
+	if limit <= 0 {
+		return errLoading
+	}
 	landed := false
 	err := outside(a, limit, func(ctx context.Context) {
 		select {
