@@ -154,7 +154,7 @@ func verify(a vm.Args) int {
 		a.Raise("call it with a colon: verifier:verify(req)")
 	}
 	f := requestArg(a, 2)
-	who, err := v.Verify(waiterOf(a.VM, f.x), f.x)
+	who, err := v.Verify(waiterOf(a), f.x)
 	if err == nil {
 		a.L.Push(identityTable(who))
 		return 1

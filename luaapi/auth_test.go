@@ -1,6 +1,7 @@
 package luaapi_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -201,5 +202,52 @@ func TestHeadersThatSettingsNameAreIdentityHeaders(t *testing.T) {
 	}
 	if a := b.Do(luatest.Request{Headers: [][2]string{{"X-Tenant", "1"}}}); a.Status != 401 || a.Err != nil {
 		t.Errorf("%d, %v", a.Status, a.Err)
+	}
+}
+
+// TestATimerMayVerifyTokens: there is no request then.
+func TestATimerMayVerifyTokens(t *testing.T) {
+	declarations := `gw.time.every(1, function()
+  local claims, err, reason, status = gw.jwt.verify("a.b.c", { secret = ("k"):rep(32) })
+  gw.shared.set("test", "n", tostring(claims) .. " " .. err .. " " .. status)
+end)`
+	running(t, func(t *testing.T) *luatest.Bench { return timed(t, nil, "", declarations) }, func(t *testing.T, b *luatest.Bench) {
+		counts(t, b, "n", "nil token invalid 401")
+	})
+}
+
+// TestAClientThatLeavesEndsAVerifiersWait: the exchange ends, and whoever asks the same next is answered.
+func TestAClientThatLeavesEndsAVerifiersWait(t *testing.T) {
+	come, release := make(chan struct{}, 1), make(chan struct{})
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		come <- struct{}{}
+		<-release
+		io.WriteString(w, `{"active":true,"sub":"tom"}`)
+	}))
+	defer service.Close()
+	b := authenticating(t, "", fmt.Sprintf(`gw.auth.introspection({ url = %q, timeout = "60s" })`, service.URL))
+	exchange := func() *core.Exchange {
+		x := &core.Exchange{Route: b.Route("all")}
+		x.Request.ClientIP = netip.MustParseAddr("192.0.2.1")
+		x.Request.Header.Add("Authorization", "Bearer t")
+		x.Request.Body.Attach(nil, 0)
+		return x
+	}
+	leaving := exchange()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := b.Pipeline.Stages(leaving.Route)[0].Request(leaving)
+		ended <- err
+	}()
+	<-come
+	leaving.Lifeline.Break()
+	fault, ok := errors.AsType[*core.Error](<-ended)
+	if !ok || fault.Status != core.StatusClientGone {
+		t.Errorf("got %v", fault)
+	}
+	close(release)
+	next := exchange()
+	if reply, err := b.Pipeline.Stages(next.Route)[0].Request(next); reply != nil || err != nil || next.User != "tom" {
+		t.Errorf("the next one: %v, %v", reply, err)
 	}
 }

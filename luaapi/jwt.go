@@ -44,11 +44,7 @@ func jwtVerify(a vm.Args) int {
 	if text == "" {
 		return refused(a, auth.ErrInvalid)
 	}
-	w := &a.VM.Data.(*machine).waiter
-	if w.vm, w.x = a.VM, nil; a.VM.Slot != nil {
-		w.x = a.VM.Slot.(*frame).x
-	}
-	token, err := verifier.VerifyWait(w, text)
+	token, err := verifier.VerifyWait(waiterOf(a), text)
 	if err != nil {
 		return refused(a, err)
 	}

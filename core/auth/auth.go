@@ -45,7 +45,8 @@ type Verifier interface {
 // Waiter lets a verifier wait for something outside of the process, or for work that takes long.
 type Waiter interface {
 	// Wait calls do and returns when it has ended. The context ends when nobody needs the result any more. An error says that do was
-	// not called, because too many wait already.
+	// not called, because too many wait already or the request may wait no longer. It may panic where the caller's world ends with the
+	// client's; nothing may depend on its return.
 	Wait(do func(ctx context.Context)) error
 }
 

@@ -2,6 +2,8 @@ package auth
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -62,22 +64,25 @@ func (m *memo) find(w Waiter, id ID, do func(ctx context.Context) outcome) (outc
 		m.calls[id] = c
 	}
 	m.mu.Unlock()
-	err := w.Wait(func(ctx context.Context) {
-		if joined {
-			m.join(ctx, c)
-			return
-		}
-		defer m.finish(id, c)
-		inner, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.timeout) // others wait for it too
-		defer cancel()
-		c.result = do(inner)
-	})
-	if err != nil {
-		if !joined {
-			c.result = outcome{refusal: &Refusal{kind: ErrUnavailable, reason: err.Error()}}
+	begun := joined
+	defer func() {
+		if !begun { // nobody finds out, whatever ended the wait
 			m.finish(id, c)
 		}
-		return outcome{}, unavailable(err.Error())
+	}()
+	err := w.Wait(func(ctx context.Context) {
+		if !begun {
+			begun = true
+			go m.run(id, c, do)
+		}
+		m.join(ctx, c)
+	})
+	if err != nil {
+		refused := &Refusal{kind: ErrUnavailable, reason: err.Error()}
+		if !begun {
+			c.result = outcome{refusal: refused}
+		}
+		return outcome{}, refused
 	}
 	select {
 	case <-c.done:
@@ -85,6 +90,19 @@ func (m *memo) find(w Waiter, id ID, do func(ctx context.Context) outcome) (outc
 	default:
 		return outcome{}, interrupted
 	}
+}
+
+// run finds out, for as long as that may take at most: others wait for it too when whoever began it has left.
+func (m *memo) run(id ID, c *call, do func(ctx context.Context) outcome) {
+	defer m.finish(id, c)
+	defer func() {
+		if r := recover(); r != nil {
+			c.result = outcome{refusal: &Refusal{kind: ErrUnavailable, reason: fmt.Sprintf("panic: %v\n%s", r, debug.Stack())}}
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), m.timeout)
+	defer cancel()
+	c.result = do(ctx)
 }
 
 var interrupted = &Refusal{kind: ErrUnavailable, reason: "gave up waiting for an answer"}

@@ -219,3 +219,33 @@ func TestServicesThatHangAreGivenUp(t *testing.T) {
 		}
 	}
 }
+
+// vanishing is a waiter whose world ends with the client's.
+type vanishing struct{ before bool }
+
+func (v vanishing) Wait(do func(context.Context)) error {
+	if !v.before {
+		gone, leave := context.WithCancel(context.Background())
+		leave()
+		do(gone)
+	}
+	panic("the client has left")
+}
+
+func TestWhoVanishesLeavesNothingBehind(t *testing.T) {
+	base, client, _ := service(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, `{"active":true,"sub":"tom"}`) })
+	for _, before := range []bool{true, false} {
+		v := must(auth.NewIntrospection(auth.IntrospectionOptions{URL: base, Client: client}))
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			v.Verify(vanishing{before}, request("/", "Authorization: Bearer t"))
+		}()
+		if got := outcome(v, request("/", "Authorization: Bearer t")); got != "introspection tom" {
+			t.Errorf("vanished before %v: %s", before, got)
+		}
+	}
+}
