@@ -187,7 +187,7 @@ func (h *Hybrid) fetch(key string, cost int64) (d Decision, ok bool) {
 	op := h.remote.op.Load()
 	args := append(make([]string, 0, 8), modeLease)
 	args = append(op.arguments(args, size), itoa(max(cost, 1)))
-	decisions, err := h.remote.store.run([]*operation{op}, []string{h.remote.key(key)}, args)
+	decisions, got, err := h.remote.store.lease([]*operation{op}, []string{h.remote.key(key)}, args)
 	s, hash := h.enter(key)
 	defer s.mu.Unlock()
 	l := s.leases[hash]
@@ -208,11 +208,11 @@ func (h *Hybrid) fetch(key string, cost int64) (d Decision, ok bool) {
 		defer s.mu.Lock()
 		return h.remote.without(key, cost), true
 	}
-	return h.put(l, decisions[0], size, cost)
+	return h.put(l, decisions[0], got, cost)
 }
 
 // put notes what the store said, and takes cost.
-func (h *Hybrid) put(l *lease, d Decision, size, cost int64) (Decision, bool) {
+func (h *Hybrid) put(l *lease, d Decision, got, cost int64) (Decision, bool) {
 	now := h.clock()
 	if now >= l.until {
 		l.left = 0
@@ -228,7 +228,7 @@ func (h *Hybrid) put(l *lease, d Decision, size, cost int64) (Decision, bool) {
 		d.Remaining += l.left
 		return d, true
 	}
-	l.left += d.granted
+	l.left += got
 	l.until, l.refused = now+LeaseTime, 0
 	if cost == 0 {
 		return d, true

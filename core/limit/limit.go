@@ -58,7 +58,6 @@ type Decision struct {
 	Window time.Duration
 
 	owed, pace int64 // Reset is owed/pace nanoseconds, which most callers do not ask for
-	granted    int64 // tokens of a lease
 }
 
 // Reset is how long from now the key is as good as new: its bucket full, its window over.

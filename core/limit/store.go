@@ -45,23 +45,29 @@ func (s *Store) Gateways() int64 { return max(s.known.Load(), s.least.Load(), 1)
 
 // run runs the script of limits and gives a decision for each operation.
 func (s *Store) run(ops []*operation, keys, args []string) ([]Decision, error) {
+	decisions, _, err := s.lease(ops, keys, args)
+	return decisions, err
+}
+
+// lease is run that tells how much a lease of the last operation brought, too.
+func (s *Store) lease(ops []*operation, keys, args []string) (decisions []Decision, got int64, err error) {
 	v, err := s.client.Run(remoteScript, keys, args)
 	if err != nil {
 		s.complain(err)
-		return nil, err
+		return nil, 0, err
 	}
 	s.broken.Store(false)
 	s.tell()
 	if len(v.List) != 4*len(ops) {
-		return nil, errAnswer
+		return nil, 0, errAnswer
 	}
-	decisions := make([]Decision, len(ops))
+	decisions = make([]Decision, len(ops))
 	for i, op := range ops {
 		n := [4]int64{}
 		for j := range n {
 			n[j] = v.List[4*i+j].Int
 		}
-		d := Decision{OK: n[0] > 0, granted: n[0], Limit: op.limit, Remaining: n[1], RetryAfter: time.Duration(n[2]) * time.Microsecond, Window: op.window,
+		d := Decision{OK: n[0] > 0, Limit: op.limit, Remaining: n[1], RetryAfter: time.Duration(n[2]) * time.Microsecond, Window: op.window,
 			owed: n[3] * int64(time.Microsecond), pace: 1}
 		if n[2] < 0 {
 			d.RetryAfter = Never
@@ -70,9 +76,9 @@ func (s *Store) run(ops []*operation, keys, args []string) ([]Decision, error) {
 			span := op.calendar.current(op.clock())
 			d.Window = span.end.Sub(span.begin)
 		}
-		decisions[i] = d
+		decisions[i], got = d, n[0]
 	}
-	return decisions, nil
+	return decisions, got, nil
 }
 
 // complain logs what Redis has against the script, once for each time that it begins to. That it cannot be asked the client logs.

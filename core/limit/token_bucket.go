@@ -96,7 +96,8 @@ func (b *TokenBucket) Take(key string, cost int64) Decision {
 			}
 		}
 		if cost == 0 || tat.CompareAndSwap(owed, at+debt+charge) {
-			return t.grant(debt + charge)
+			debt += charge
+			return Decision{OK: true, Limit: t.burst, Remaining: (t.full - debt) / t.per, Window: t.window, owed: debt, pace: t.count}
 		}
 	}
 }
