@@ -142,3 +142,25 @@ func TestE2ERedisThatComesAndGoes(t *testing.T) {
 		redistest.Until(t, "it works again after it was "+name, works, func() string { return "" })
 	}
 }
+
+func BenchmarkE2ETakeInRedis(b *testing.B) {
+	s := redistest.Start(b)
+	c := connect(b, redis.Options{Addresses: []string{s.Address}, Timeout: slack})
+	for name, hybrid := range map[string]bool{"each": false, "leases": true} {
+		b.Run(name, func(b *testing.B) {
+			p := new(limit.Registry).Plan()
+			l, err := p.Declare(name, limit.Options{Rate: rate(1_000_000, time.Second), Burst: 1_000_000, Redis: c, Hybrid: hybrid})
+			if err != nil {
+				b.Fatal(err)
+			}
+			p.Commit()
+			b.SetParallelism(64)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					l.Take("hot", 1)
+				}
+			})
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "takes/s")
+		})
+	}
+}

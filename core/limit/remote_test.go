@@ -23,11 +23,12 @@ func TestTakeIsOneRoundTrip(t *testing.T) {
 	all := w.declare(t, p, "all", limit.Options{Kind: limit.KindAll, Members: []string{"a", "b", "q"}})
 	first := w.declare(t, p, "first", limit.Options{Kind: limit.KindFirst, Members: []string{"a", "q"}})
 	p.Commit()
-	one.Take("warm", 1)                          // the script is not there yet, and the gateway tells of itself
-	for before := -1; before != s.fake.Seen(); { // which is in the background
-		before = s.fake.Seen()
-		time.Sleep(50 * time.Millisecond)
-	}
+	one.Take("warm", 1) // the script is not there yet, and the gateway tells of itself
+	redistest.Until(t, "it has told", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.told > 0
+	}, func() string { return "" })
 	for _, l := range []limit.Limiter{one, all, first} {
 		before := s.fake.Seen()
 		l.Take("k", 1)

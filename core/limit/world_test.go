@@ -75,6 +75,7 @@ type simulator struct {
 	lua     *lua.LState
 	loaded  map[string]*lua.LFunction
 	epoch   time.Time
+	told    int // times that a gateway has told of itself
 }
 
 func newSimulator(t *testing.T) *simulator {
@@ -196,6 +197,7 @@ func (s *simulator) call(L *lua.LState) int {
 		delete(s.texts, key)
 		L.Push(lua.LNumber(1))
 	case "ZCARD":
+		s.told++
 		L.Push(lua.LNumber(2))
 	default:
 		L.Push(lua.LNumber(0))
