@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/luaapi"
@@ -141,6 +142,9 @@ func serveOne(p *luaapi.Pipeline, route *core.Route, x *core.Exchange, i int) er
 type quiet struct{ core.Services }
 
 func (quiet) AccessLine(*core.Exchange, []byte) {}
+
+// Patience lets one wait for another's loader.
+func (quiet) Patience(*core.Route) time.Duration { return time.Minute }
 
 var poolSize = regexp.MustCompile(`(?m)^moongate_vm_pool_size\{.*\} (\d+)$`)
 
