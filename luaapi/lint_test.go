@@ -78,6 +78,21 @@ return M`
 	}
 }
 
+func TestWhatATimerCallsIsTimelyThereOrNot(t *testing.T) {
+	const want = "2:11 gw.limit.take cannot be called in a timer: it may be called in on_request"
+	for _, source := range []string{
+		"gw.time.every(60, function()\n gw.limit.take(\"l\", \"k\")\nend)\nreturn { stage = \"log\" }",
+		"local function run()\n gw.limit.take(\"l\", \"k\")\nend\nreturn { stage = \"log\", init = function() gw.time.every(60, run) end }",
+	} {
+		if got := findings(source); len(got) != 1 || !strings.HasPrefix(got[0], want) {
+			t.Errorf("%s\ngot %q, want %s", source, got, want)
+		}
+	}
+	if got := findings("return { stage = \"log\", init = function()\n gw.shared.set(\"s\", \"k\", 1)\nend }"); len(got) != 1 || !strings.Contains(got[0], "cannot be called in init") {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestSettingsThatNothingReadsAreFound(t *testing.T) {
 	const declared = `local M = { stage = "auth", config = {
   used = "string",
@@ -133,6 +148,17 @@ func TestWhatMayBeMeantIsLeftAlone(t *testing.T) {
 		return { stage = "log", on_request = function() helper() end }`,
 		`local M = { stage = "log" }
 		function M.on_request(req) local ok, reply = pcall(gw.respond, 403) return ok and reply end
+		return M`,
+		`gw.time.every(60, function() gw.shared.incr("s", "n") end)
+		local function refresh() gw.http.get("http://x") gw.cache.set("k", 1, 1) end
+		local function store(v) gw.shared.set("s", "k", v) end
+		local M = { stage = "log" }
+		function M.init(conf)
+			gw.time.every(60, refresh)
+			local every = gw.time.every
+			every(60, function() store(1) end)
+		end
+		function M.on_request(req) refresh() end
 		return M`,
 		`local lib = {}
 		function lib.twice(x) return x .. x end

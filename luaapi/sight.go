@@ -7,6 +7,7 @@ import (
 
 	"github.com/moongate/moongate/luaapi/lint"
 	"github.com/moongate/moongate/luaapi/stdlib"
+	"github.com/moongate/moongate/luaapi/vm"
 )
 
 // sight is what scripts see, for those who read them without running them.
@@ -23,6 +24,7 @@ func Sight() *lint.World {
 		Funcs:   append(append(standardFuncs(), Funcs()...), Methods()...),
 		Values:  slices.Sorted(maps.Keys(values(stdlib.Values()))),
 		Load:    phaseLoad,
+		Later:   map[string]vm.Phase{everyFunc.Name: phaseTimer},
 		Phases:  phaseNames,
 		Native:  []string{"rate", "burst", "limiter", "key"},
 		Handles: map[string]map[string]lint.Field{"req": fieldsOf(requestFields), "res": fieldsOf(responseFields), "entry": fieldsOf(entryFields)},

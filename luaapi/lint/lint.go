@@ -33,6 +33,8 @@ type World struct {
 	Handles map[string]map[string]Field
 	// Functions are those of a script's table that the gateway calls.
 	Functions map[string]Function
+	// Later are functions of the binding table that keep a function which they are given and run it in another phase: "gw.time.every".
+	Later map[string]vm.Phase
 	// Load is the phase of the file itself.
 	Load vm.Phase
 	// Phases names the bits of a phase: Phases[0] is the name of 1<<0.

@@ -105,6 +105,7 @@ const anywhere vm.Phase = ^vm.Phase(0)
 // settlePhases finds out when the file's functions run: those that the gateway calls, those that these call, and so on.
 func (c *checker) settlePhases() {
 	c.phases[c.main] = c.world.Load
+	later, given := c.givenAway()
 	named := map[*function]*variable{}
 	for _, v := range c.locals {
 		if fn := c.functions[asFunction(v.init)]; fn != nil && !v.assigned {
@@ -112,7 +113,7 @@ func (c *checker) settlePhases() {
 		}
 	}
 	for _, fn := range c.functions {
-		if _, is := c.roles[fn]; !is && named[fn] == nil && fn.outer == c.main {
+		if _, is := c.roles[fn]; !is && named[fn] == nil && later[fn] == 0 && fn.outer == c.main {
 			c.phases[fn] = anywhere // a value of the file: in a table, or given to somebody
 		}
 	}
@@ -122,7 +123,10 @@ func (c *checker) settlePhases() {
 			if _, is := c.roles[fn]; is {
 				continue
 			}
-			phase := c.phases[fn] | c.phaseOf(fn, named[fn])
+			phase := c.phases[fn] | later[fn]
+			if named[fn] != nil || later[fn] == 0 {
+				phase |= c.phaseOf(fn, named[fn], given)
+			}
 			if phase != c.phases[fn] {
 				c.phases[fn], changed = phase, true
 			}
@@ -130,15 +134,35 @@ func (c *checker) settlePhases() {
 	}
 }
 
-// phaseOf is when a function runs, as far as is known by now.
-func (c *checker) phaseOf(fn *function, v *variable) vm.Phase {
+// givenAway finds the functions that are given to somebody who runs them later, when that is, and where their names stand then.
+func (c *checker) givenAway() (later map[*function]vm.Phase, given map[*ast.IdentExpr]bool) {
+	later, given = map[*function]vm.Phase{}, map[*ast.IdentExpr]bool{}
+	for _, call := range c.calls {
+		if call.Func == nil {
+			continue
+		}
+		phase := c.world.Later[c.kindOf(call.Func).path]
+		for _, arg := range call.Args {
+			if fn := c.functionOf(arg); fn != nil && phase != 0 {
+				later[fn] |= phase
+				if name, ok := arg.(*ast.IdentExpr); ok {
+					given[name] = true
+				}
+			}
+		}
+	}
+	return later, given
+}
+
+// phaseOf is when a function runs, as far as is known by now, beside where it was given away.
+func (c *checker) phaseOf(fn *function, v *variable, given map[*ast.IdentExpr]bool) vm.Phase {
 	if v == nil {
 		return c.phases[fn.outer] // made and used there
 	}
 	phase := vm.Phase(0)
 	for _, u := range v.uses {
 		switch {
-		case u.in == fn:
+		case u.in == fn, given[u.ident]:
 		case u.in == c.main && u.how != called && !c.isRole(u.ident):
 			return anywhere
 		case u.in == c.main && u.how != called:

@@ -11,6 +11,7 @@ type file struct {
 	functions map[*ast.FunctionExpr]*function
 	names     map[*ast.IdentExpr]*variable // nil: a global
 	locals    []*variable
+	calls     []*ast.FuncCallExpr
 	globals   map[string]bool // that the file sets
 }
 
@@ -229,6 +230,7 @@ func (r *resolver) expr(e ast.Expr, how usage) {
 			r.expr(f.Value, valued)
 		}
 	case *ast.FuncCallExpr:
+		r.calls = append(r.calls, e)
 		if e.Func != nil {
 			r.expr(e.Func, called)
 		}
