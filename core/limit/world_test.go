@@ -20,11 +20,10 @@ import (
 // world is where limiters are made: with their state here or in a Redis, and with time that moves by hand or by itself.
 type world struct {
 	name    string
-	options func(*limit.Options)     // of every limiter that is made
-	forward func(time.Duration)      // nil: time moves by itself
-	redis   *redis.Client            // nil: none
-	another func(*testing.T) world   // another gateway of the same Redis
-	down    func(*testing.T, *world) // makes the store fail
+	options func(*limit.Options)   // of every limiter that is made
+	forward func(time.Duration)    // nil: time moves by itself
+	redis   *redis.Client          // nil: none
+	another func(*testing.T) world // another gateway of the same Redis
 }
 
 // local is a world without a store.

@@ -84,9 +84,7 @@ func (s *Server) serve(c net.Conn) {
 		case ldap.ApplicationBindRequest:
 			answers = append(answers, result(ldap.ApplicationBindResponse, s.bind(op)))
 		case ldap.ApplicationSearchRequest:
-			for _, e := range s.search(op) {
-				answers = append(answers, e)
-			}
+			answers = append(answers, s.search(op)...)
 			answers = append(answers, result(ldap.ApplicationSearchResultDone, ldap.LDAPResultSuccess))
 		default:
 			return
