@@ -48,8 +48,8 @@ func (b *Body) endCopy(whole bool) {
 func (b *Body) readSource(p []byte) (int, error) {
 	n, err := b.src.Read(p)
 	if b.copy != nil {
-		if b.copied(p[:n]); b.copy != nil && err != nil {
-			b.endCopy(err == io.EOF)
+		if b.copied(p[:n]); b.copy != nil && (err != nil || int64(len(b.copy.data)) == b.length) { // who knows the length asks for no end
+			b.endCopy(err == nil || err == io.EOF)
 		}
 	}
 	return n, err
