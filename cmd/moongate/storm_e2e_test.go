@@ -253,7 +253,8 @@ func (s *storm) send(c *http.Client, r *http.Request) (*http.Response, error) {
 	number := s.next()
 	r.Header.Set("X-Number", number)
 	resp, err := c.Do(r)
-	if err != nil && (strings.Contains(err.Error(), "GOAWAY") || strings.Contains(err.Error(), "cannot rewind body")) {
+	if err != nil && (strings.Contains(err.Error(), "GOAWAY") || strings.Contains(err.Error(), "cannot rewind body") ||
+		strings.Contains(err.Error(), "closed via ClientConn.Close")) { // the client's own library closed it
 		return nil, errTurnedAway
 	}
 	if err != nil {

@@ -57,7 +57,9 @@ func Decode(b *core.Body, coding []byte) bool {
 	if open == nil {
 		return false
 	}
+	most := b.Max // holds for the text too: a little that is encoded may be very much
 	b.Wrap(func(src *core.Body) io.Reader { return &decoder{src: src, open: open} })
+	b.Max = most
 	return true
 }
 

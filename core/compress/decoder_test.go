@@ -142,3 +142,19 @@ func FuzzDecode(f *testing.F) {
 		_, _ = io.CopyN(io.Discard, b, 1<<20)
 	})
 }
+
+// TestWhatABodyMayHoldIsItsText is about bodies that are small on the wire and very large without their coding.
+func TestWhatABodyMayHoldIsItsText(t *testing.T) {
+	for _, coding := range codings {
+		sent := encode(t, coding, strings.Repeat("0", 1<<20))
+		b := new(core.Body)
+		b.Max = 100 << 10
+		b.Attach(strings.NewReader(sent), int64(len(sent)))
+		if !compress.Decode(b, []byte(coding)) {
+			t.Fatalf("%s is not known", coding)
+		}
+		if got, err := io.ReadAll(b); !errors.Is(err, core.ErrBodyTooLarge) || len(got) > 200<<10 {
+			t.Errorf("%s: %d bytes, %v", coding, len(got), err)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"io"
 
 	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/core/proxy"
@@ -22,6 +23,9 @@ func (g *Gateway) Serve(x *core.Exchange, client core.Client) {
 	if err == nil {
 		err = pass.request(x)
 	}
+	if err != nil {
+		err = blame(x, err)
+	}
 	if x.Times.Filtered = core.Now(); err == nil && x.Response.Status == 0 {
 		leg, err = gen.forward(x, client)
 		asked = x.Upstream
@@ -32,6 +36,15 @@ func (g *Gateway) Serve(x *core.Exchange, client core.Client) {
 	g.finish(x, client, pass, leg)
 	leg = nil
 	pass.count(x, asked)
+}
+
+// blame gives a failure of the gateway's own reading of a body, for a predicate or a filter, to the client that broke it off or was too slow.
+func blame(x *core.Exchange, err error) error {
+	broken := x.Request.Body.Err()
+	if broken == nil || broken == io.EOF || errors.Is(broken, core.ErrBodyTooLarge) {
+		return err
+	}
+	return proxy.BodyFault(broken)
 }
 
 // Refuse implements server.Handler: the end of what could not be read as a request.

@@ -28,6 +28,7 @@ var (
 	errMethod           = fault(400, "malformed method")
 	errTarget           = fault(400, "malformed request target")
 	errNoConnect        = fault(501, "CONNECT is not served here")
+	errNoTrace          = fault(501, "TRACE is not served here")
 	errVersion          = fault(505, "HTTP version not supported")
 	errHost             = fault(400, "missing, repeated or malformed Host")
 	errTwoTypes         = fault(400, "repeated Content-Type")

@@ -86,6 +86,8 @@ func parseTarget(t []byte, r *core.Request) error {
 	switch {
 	case r.Method == "CONNECT":
 		return errNoConnect
+	case r.Method == "TRACE":
+		return errNoTrace
 	case t[0] == '/':
 	case len(t) == 1 && t[0] == '*' && r.Method == "OPTIONS":
 		r.RawPath = t

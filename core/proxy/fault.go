@@ -21,7 +21,7 @@ func (m *malformed) Unwrap() error { return m.err }
 // not ask, the client's own fault where it is the client's.
 func (l *Leg) fault(err error) *core.Error {
 	if cause := l.upload.fault(); cause != nil {
-		return bodyFault(cause)
+		return BodyFault(cause)
 	}
 	s := err.(*step)
 	where := "upstream " + l.up.Name()
@@ -46,8 +46,8 @@ func (l *Leg) fault(err error) *core.Error {
 	return core.Fail(502, "upstream closed the connection", cause)
 }
 
-// bodyFault is the answer to a request whose body could not be read to its end.
-func bodyFault(err error) *core.Error {
+// BodyFault is the answer to a request whose body could not be read to its end, whoever read it.
+func BodyFault(err error) *core.Error {
 	if fault, ok := errors.AsType[*core.Error](err); ok {
 		return fault
 	}

@@ -434,6 +434,9 @@ func TestHTTP2HeadsThatCannotBeMeantAreRefused(t *testing.T) {
 		want string
 	}{
 		"plain":                     {base, "status 200"},
+		"a request line as method":  {without(":method", ":method", "GET /secret HTTP/1.1"), "status 400"},
+		"a method with a tab":       {without(":method", ":method", "GET\t/x"), "status 400"},
+		"a method that is no token": {without(":method", ":method", "G(T"), "status 400"},
 		"host instead of authority": {without(":authority", "host", "gw.test"), "status 200"},
 		"host beside authority":     {with("host", "gw.test"), "status 200"},
 		"another host":              {with("host", "other.test"), "status 400"},

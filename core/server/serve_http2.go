@@ -124,7 +124,9 @@ var (
 	errAuthority = &core.Error{Status: 400, Public: "missing or malformed :authority"}
 	errHosts     = &core.Error{Status: 400, Public: "Host beside another :authority"}
 	errPath      = &core.Error{Status: 400, Public: "malformed :path"}
+	errMethod    = &core.Error{Status: 400, Public: "malformed :method"}
 	errConnect   = &core.Error{Status: 501, Public: "CONNECT is not served here"}
+	errTrace     = &core.Error{Status: 501, Public: "TRACE is not served here"}
 	errLongURL   = &core.Error{Status: 414, Public: "request target too long"}
 	errBigHead   = &core.Error{Status: 431, Public: "header too large"}
 	errLength    = &core.Error{Status: 400, Public: "malformed, repeated or wrong content-length"}
@@ -138,9 +140,15 @@ func (c *stream) readTarget(uri string, set *limits) *core.Error {
 	q := &c.x.Request
 	target := core.Bytes(uri)
 	switch {
+	case !core.IsToken(core.Bytes(q.Method)): // the standard library asks nothing of :method
+		q.RawPath = core.Bytes("/")
+		return errMethod
 	case q.Method == "CONNECT":
 		q.RawPath = core.Bytes("/")
 		return errConnect
+	case q.Method == "TRACE":
+		q.RawPath = core.Bytes("/")
+		return errTrace
 	case len(target) > set.Head.Line:
 		q.RawPath = core.Bytes("/")
 		return errLongURL
