@@ -42,8 +42,9 @@ func (u *upload) active() bool { return u.done != nil && u.sent.Load() == 0 }
 // clean tells whether all of the body went out. Only after stop.
 func (u *upload) clean() bool { return u.err == nil }
 
-// lastBytes is how long a sender that is about to end is waited for.
-const lastBytes = 10 * time.Millisecond
+// lastBytes is how long a sender that is about to end is waited for. On a busy machine one that has sent all may not have said so yet, and
+// the client would find its connection closed.
+const lastBytes = 100 * time.Millisecond
 
 var errStopped = errors.New("answered before the body was sent")
 
