@@ -47,7 +47,7 @@ func newConn2(nc net.Conn, by *listening, early []byte, s *Server) *conn2 {
 	c.buf = make([]byte, max(readBuffer2, len(early)))
 	c.in = c.buf[:copy(c.buf, early)]
 	c.guard.begin(core.Now())
-	c.out.begin(nc, &set.pace)
+	c.out.begin(nc, &set.pace, c.part)
 	return c
 }
 
@@ -124,7 +124,7 @@ func (c *conn2) pass(b []byte, err error) (int, error) {
 
 // Write implements net.Conn. While there are streams that never came here as requests, some may be malformed ones.
 func (c *conn2) Write(p []byte) (int, error) {
-	if c.leg.ending.Load() && c.idle.Load() && bytes.Contains(p, goAwayHead) {
+	if c.idle.Load() && len(p) <= 128 && bytes.Contains(p, goAwayHead) {
 		defer c.out.closeHalf()
 	}
 	if c.guard.opened.Load() == c.served.Load() {
@@ -145,11 +145,28 @@ var goAwayHead = []byte{0, 0, 8, frameGoAway, 0, 0, 0, 0, 0}
 
 // Close implements net.Conn. What waits to be written is written first.
 func (c *conn2) Close() error {
-	c.closed.Do(func() {
-		c.srv.connections2.Add(-1)
-		c.out.close()
-	})
+	c.closed.Do(c.out.close)
 	return nil
+}
+
+// part ends the connection. A client that was asked to end it may be sending still: closed at once, the connection would throw away the GOAWAY
+// frame that tells which of its requests nobody has seen. So what it sends is read for a while.
+func (c *conn2) part() {
+	if !c.leg.ending.Load() && !c.out.half || c.srv.cutting.Load() || c.out.err != nil {
+		c.end()
+		return
+	}
+	c.out.endHalf()
+	go func() {
+		defer c.end()
+		defer time.AfterFunc(lingerFor, c.out.conn.Cut).Stop()
+		_, _ = io.Copy(io.Discard, c.Conn)
+	}()
+}
+
+func (c *conn2) end() {
+	c.out.conn.Cut()
+	c.srv.connections2.Add(-1)
 }
 
 // SetWriteDeadline implements net.Conn; deadlines of writes are the sender's.

@@ -122,7 +122,7 @@ func (s *Server) drainHTTP2(ctx context.Context) <-chan struct{} {
 			})
 		}
 		all.Wait()
-		for tick := time.NewTicker(time.Millisecond); s.inFlight2.Load() > 0; <-tick.C {
+		for tick := time.NewTicker(time.Millisecond); s.inFlight2.Load()+s.connections2.Load() > 0; <-tick.C {
 		}
 	}()
 	return drained

@@ -358,12 +358,13 @@ func dial2(t *testing.T, addr string) *raw {
 	return c
 }
 
-func (c *raw) frame(kind, flags byte, id uint32, payload []byte) {
+func (c *raw) frame(kind, flags byte, id uint32, payload []byte) error {
 	head := make([]byte, 9, 9+len(payload))
 	binary.BigEndian.PutUint32(head, uint32(len(payload))<<8|uint32(kind))
 	head[4] = flags
 	binary.BigEndian.PutUint32(head[5:], id)
-	_, _ = c.Write(append(head, payload...))
+	_, err := c.Write(append(head, payload...))
+	return err
 }
 
 // block is a header block of literal fields without indexing (RFC 7541 section 6.2.2).
@@ -669,6 +670,39 @@ func TestHTTP2IdleConnectionsSeeTheEndBehindGoAway(t *testing.T) {
 	r.Close()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestHTTP2AClientThatSendsOnLearnsThatItsConnectionEnds has one that is late to read the GOAWAY frame and goes on with a body that nobody has seen.
+func TestHTTP2AClientThatSendsOnLearnsThatItsConnectionEnds(t *testing.T) {
+	for _, reason := range []string{"other settings", "idle for too long"} {
+		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
+			set := settings()
+			if reason == "idle for too long" {
+				set.IdleTimeout = 50 * time.Millisecond
+			}
+			s := open(t, say("ok"), set, nil)
+			r := dial2(t, s.addr)
+			r.frame(1, 5, 1, block(":method", "GET", ":scheme", "http", ":path", "/", ":authority", "gw.test"))
+			if got := r.outcome(1); got != "status 200" {
+				t.Fatal(got)
+			}
+			if reason == "other settings" {
+				set.Head.Line = 200
+				s.Apply(set)
+			}
+			<-time.After(100 * time.Millisecond)
+			r.frame(1, 4, 3, block(":method", "POST", ":scheme", "http", ":path", "/", ":authority", "gw.test"))
+			for began := time.Now(); time.Since(began) < 1800*time.Millisecond; <-time.After(20 * time.Millisecond) { // the standard library closes after one second
+				if err := r.frame(0, 0, 3, make([]byte, 100)); err != nil {
+					t.Fatalf("after %v: %v", time.Since(began), err)
+				}
+			}
+			if got := r.outcome(0); got != "goaway 0" {
+				t.Error("the end of the connection came as", got)
+			}
+		})
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 // that is followed by none at that moment, which makes two writes of every answer; here they lie in memory until nobody else wants to run.
 type sender struct {
 	conn *http1.Conn // which asks a pace of the client
+	cut  func()      // ends the connection once what waits has been written
 
 	mu     sync.Mutex
 	room   sync.Cond // signalled when waiting has been taken
@@ -32,8 +33,8 @@ const (
 	farewell2  = 250 * time.Millisecond
 )
 
-func (s *sender) begin(nc net.Conn, p *http1.Pace) {
-	s.conn, s.room.L = http1.NewConn(nc), &s.mu
+func (s *sender) begin(nc net.Conn, p *http1.Pace, cut func()) {
+	s.conn, s.cut, s.room.L = http1.NewConn(nc), cut, &s.mu
 	s.conn.Pace(p)
 }
 
@@ -49,6 +50,8 @@ func (s *sender) Write(p []byte) (int, error) {
 		return 0, s.err
 	case s.closed:
 		return 0, net.ErrClosed
+	case s.half: // only what keeps a connection going, window updates and the like, is said behind GOAWAY
+		return len(p), nil
 	case len(p) >= directly && !s.busy:
 		return s.direct(p)
 	}
@@ -113,7 +116,9 @@ func (s *sender) rest() {
 	s.data, s.spare = nil, nil
 	s.room.Broadcast()
 	switch {
-	case s.closed || s.err != nil:
+	case s.closed:
+		s.cut()
+	case s.err != nil:
 		s.conn.Cut()
 	case s.half:
 		s.endHalf()
@@ -180,7 +185,7 @@ func (s *sender) close() {
 	s.closed = true
 	s.room.Broadcast()
 	if !s.busy {
-		s.conn.Cut()
+		s.cut()
 		return
 	}
 	_ = s.conn.WritesEnd(farewell2)
