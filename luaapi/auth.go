@@ -33,6 +33,12 @@ var authFuncs = append(kindFuncs(),
 		Params:  list(p("who", "gw.Identity", "the first result of verifier:verify, or the claims of gw.jwt.verify"), p("path", "string", "such as `org.id`")),
 		Returns: list(p("value", "any", "nil when it is not there")),
 		Do:      authClaim},
+	vm.Func{Name: "gw.auth.tell", Phases: phaseRequest,
+		Doc: "Tells the upstream what a proof says: `headers` maps names of headers to claims, which are found as gw.auth.claim finds them. A header whose claim is not there is " +
+			"removed. Where both are read-only, the identity of a verifier and a table of the filter's settings, what is to be said is worked out once.",
+		Params: list(p("req", "gw.Request", ""), p("who", "gw.Identity", "the first result of verifier:verify, or the claims of gw.jwt.verify"),
+			p("headers", "table<string, string>", "such as conf.headers")),
+		Do: authTell},
 )
 
 // kindFuncs makes a function of each kind of verifier.
@@ -156,6 +162,7 @@ func verify(a vm.Args) int {
 	f := requestArg(a, 2)
 	who, err := v.Verify(waiterOf(a), f.x)
 	if err == nil {
+		f.who = who
 		a.L.Push(identityTable(who))
 		return 1
 	}

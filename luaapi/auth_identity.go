@@ -2,6 +2,7 @@ package luaapi
 
 import (
 	"strings"
+	"sync/atomic"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -20,10 +21,27 @@ var identityFields = []vm.Param{
 	p("others", "gw.Identity[]?", "what the other verifiers of a policy told"),
 }
 
+// view is what is kept beside an identity: how scripts see it, and what was told of it last.
+type view struct {
+	table *lua.LTable
+	told  atomic.Pointer[told]
+}
+
+// told is what gw.auth.tell worked out of an identity and a table of headers, both read-only.
+type told struct {
+	headers *lua.LTable
+	lines   []toldLine
+}
+
+type toldLine struct {
+	name, value string
+	absent      bool // the claim is not there
+}
+
 // identityTable is an identity as scripts see it; it is made once.
 func identityTable(who *auth.Identity) *lua.LTable {
-	if t, ok := who.Attachment().(*lua.LTable); ok {
-		return t
+	if v, ok := who.Attachment().(*view); ok {
+		return v.table
 	}
 	t := newTable()
 	t.RawSetString("user", optional(who.User))
@@ -37,7 +55,7 @@ func identityTable(who *auth.Identity) *lua.LTable {
 		}
 		t.RawSetString("others", vm.Freeze("others", others))
 	}
-	return who.Attach(vm.Freeze("the identity", t)).(*lua.LTable)
+	return who.Attach(&view{table: vm.Freeze("the identity", t)}).(*view).table
 }
 
 var refusalFields = []vm.Param{
@@ -98,8 +116,12 @@ func authRefuse(a vm.Args) int {
 }
 
 func authClaim(a vm.Args) int {
-	t := a.Readable(1)
-	path := argText(a, 2)
+	a.L.Push(claim(a, a.Readable(1), argText(a, 2)))
+	return 1
+}
+
+// claim finds what an identity, or a table of claims, says.
+func claim(a vm.Args, t *lua.LTable, path string) lua.LValue {
 	if claims, ok := t.RawGetString("claims").(*lua.LTable); ok && t.RawGetString("kind") != lua.LNil {
 		t = vm.Thaw(claims)
 	}
@@ -109,8 +131,63 @@ func authClaim(a vm.Args) int {
 			v = lua.LString(strings.Join(items, ","))
 		}
 	}
-	a.L.Push(v)
-	return 1
+	return v
+}
+
+func authTell(a vm.Args) int {
+	f := requestArg(a, 1)
+	f.writable(a.L, "req.headers")
+	lines := f.tellings(a, a.Table(2), a.Table(3))
+	a.VM.Charge(8 * len(lines))
+	f.x.Request.Keep()
+	h := f.requestHeader()
+	for i := range lines {
+		line := &lines[i]
+		f.guard(a.L, line.name, false, line.absent)
+		if line.absent {
+			h.Del(line.name)
+		} else {
+			h.Set(line.name, line.value)
+		}
+	}
+	return 0
+}
+
+// tellings is what headers say of who. It is kept for the next request with the same proof.
+func (f *frame) tellings(a vm.Args, who, headers *lua.LTable) []toldLine {
+	var kept *atomic.Pointer[told]
+	if f.who != nil && vm.IsFrozen(headers) {
+		if v, ok := f.who.Attachment().(*view); ok && v.table == who {
+			kept = &v.told
+		}
+	}
+	if kept != nil {
+		if t := kept.Load(); t != nil && t.headers == headers {
+			return t.lines
+		}
+	}
+	t := &told{headers: headers}
+	who = a.VM.Readable(who)
+	headers = a.VM.Readable(headers)
+	for key, path := headers.Next(lua.LNil); key != lua.LNil; key, path = headers.Next(key) {
+		name := headerName(a.L, key)
+		checkName(a.L, name)
+		wanted, ok := path.(lua.LString)
+		if !ok {
+			a.Bad(3, "%s", "header "+name+" is told the name of a claim, not a "+path.Type().String())
+		}
+		line := toldLine{name: name}
+		if v := claim(a, who, string(wanted)); v == lua.LNil {
+			line.absent = true
+		} else {
+			line.value = headerText(a.L, name, v)
+		}
+		t.lines = append(t.lines, line)
+	}
+	if kept != nil {
+		kept.Store(t)
+	}
+	return t.lines
 }
 
 // findMember walks tables as auth.Value.Find walks claims.

@@ -83,6 +83,10 @@ end`,
 if who then
   req.headers["X-Tenant"] = gw.auth.claim(who, "org.id")
 end`,
+	"gw.auth.tell": `local who = verifier:verify(req)
+if who then
+  gw.auth.tell(req, who, { ["X-Tenant"] = "org.id", ["X-Roles"] = "roles" })
+end`,
 	"gw.jwt.sign": `local token = gw.jwt.sign({ sub = "gateway" }, { secret = ("k"):rep(32) }, 60)
 req.headers["Authorization"] = "Bearer " .. token`,
 

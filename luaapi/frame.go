@@ -6,6 +6,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/auth"
 	"github.com/moongate/moongate/luaapi/vm"
 )
 
@@ -40,9 +41,10 @@ type frame struct {
 	turn  *turn // the filter whose turn it is
 	conf  *lua.LTable
 	reply *core.Reply
-	calls counted       // of gw.http
-	delay time.Duration // after which the exchange goes on
-	fault *core.Error   // ends the exchange, whatever the script makes of it
+	calls counted        // of gw.http
+	delay time.Duration  // after which the exchange goes on
+	fault *core.Error    // ends the exchange, whatever the script makes of it
+	who   *auth.Identity // that a verifier told last
 
 	req, res *lua.LUserData // of res.req, entry.req and entry.res, once a script asked for them
 }
@@ -82,7 +84,7 @@ func (m *machine) begin(x *core.Exchange, phase vm.Phase) *frame {
 
 // end makes every handle of the frame useless.
 func (f *frame) end() {
-	f.x, f.turn, f.conf = nil, nil, nil
+	f.x, f.turn, f.conf, f.who = nil, nil, nil, nil
 	f.main.Metatable = staleMeta
 	if f.req != nil {
 		f.req.Metatable = staleMeta

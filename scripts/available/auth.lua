@@ -40,9 +40,7 @@ function M.on_request(req, ctx, conf)
   end
   ctx.user = who.user
   req.headers["X-User-Id"] = who.user
-  for name, path in pairs(conf.headers) do
-    req.headers[name] = gw.auth.claim(who, path)
-  end
+  gw.auth.tell(req, who, conf.headers)
 end
 
 return M

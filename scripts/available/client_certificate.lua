@@ -36,9 +36,7 @@ function M.on_request(req, ctx, conf)
   end
   ctx.user = who.user
   req.headers["X-User-Id"] = who.user
-  for name, part in pairs(conf.headers) do
-    req.headers[name] = gw.auth.claim(who, part)
-  end
+  gw.auth.tell(req, who, conf.headers)
 end
 
 return M

@@ -429,6 +429,12 @@ function gw.auth.refuse(refusal) end
 ---@return any value nil when it is not there
 function gw.auth.claim(who, path) end
 
+---Tells the upstream what a proof says: `headers` maps names of headers to claims, which are found as gw.auth.claim finds them. A header whose claim is not there is removed. Where both are read-only, the identity of a verifier and a table of the filter's settings, what is to be said is worked out once.
+---@param req gw.Request
+---@param who gw.Identity the first result of verifier:verify, or the claims of gw.jwt.verify
+---@param headers table<string, string> such as conf.headers
+function gw.auth.tell(req, who, headers) end
+
 -- How often a caller may come.
 gw.limit = {}
 
