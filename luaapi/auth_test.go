@@ -153,6 +153,12 @@ func TestRefusalsAreTold(t *testing.T) {
 		`assert(gw.auth.claim({ org = { id = "7", roles = { "a", "b" } }, ["x.y"] = 1 }, "org.id") == "7")
 			assert(gw.auth.claim({ org = { roles = { "a", "b" } } }, "org.roles") == "a,b" and gw.auth.claim({ ["x.y"] = 1 }, "x.y") == 1)
 			assert(gw.auth.claim({}, "a.b.c") == nil)`: "",
+		`gw.auth.tell(req, { a = 1 }, { ["X Y"] = "a" })`:            "no header can be named",
+		`gw.auth.tell(req, { a = 1 }, { ["X-A"] = 7 })`:              "header X-A is told the name of a claim, not a number",
+		`gw.auth.tell(req, { a = "x\r\nB: 1" }, { ["X-A"] = "a" })`:  "line break",
+		`gw.auth.tell(req, { a = 1 }, { ["Content-Length"] = "a" })`: "written by the gateway",
+		`gw.auth.tell(req, { a = true }, { ["X-A"] = "a" })`:         "is set to a string or a number",
+		`gw.auth.tell({}, {}, {})`:                                   "req expected",
 	} {
 		b := bench(t, "", map[string]string{"filter": `local v = gw.auth.jwt({ secret = ("k"):rep(32), realm = "x" })
 local M = { stage = "auth" }
@@ -163,6 +169,48 @@ return M`})
 		a := b.Do(luatest.Request{})
 		if want == "" && a.Err != nil || want != "" && (a.Err == nil || !strings.Contains(a.Err.Error(), want)) {
 			t.Errorf("%s\ngot %v, want %s", body, a.Err, want)
+		}
+	}
+}
+
+// TestClaimsAreToldForEachProofAnew has two callers and two tables of headers, again and again: what was worked out for one is not told for another.
+func TestClaimsAreToldForEachProofAnew(t *testing.T) {
+	b := bench(t, "[filter.filter]\nfirst = { X-Org = \"org.id\", X-Roles = \"roles\", X-Age = \"age\" }\nsecond = { X-Org = \"sub\" }\n", map[string]string{
+		"filter": `local M = { stage = "auth", config = { first = { "map", of = "string" }, second = { "map", of = "string" } } }
+function M.init() return gw.auth.jwt({ secret = "` + secret + `" }) end
+function M.on_request(req, ctx, conf)
+  local who = conf.state:verify(req)
+  gw.auth.tell(req, who, req.path == "/second" and conf.second or conf.first)
+  gw.auth.tell(req, { a = { b = 7 } }, { ["X-Own"] = "a.b" })
+end
+return M`})
+	var told luatest.Forwarded
+	b.Upstream = func(f luatest.Forwarded) luatest.Answer {
+		told = f
+		return luatest.Answer{Status: 200}
+	}
+	sign := func(claims map[string]any) string {
+		token, err := auth.Sign([]byte(secret), claims, time.Now().Add(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	tom := sign(map[string]any{"sub": "tom", "org": map[string]any{"id": "o1"}, "roles": []string{"a", "b"}, "age": 40})
+	ann := sign(map[string]any{"sub": "ann", "roles": []string{"c"}})
+	for range 3 {
+		for _, c := range []struct{ token, path, org, roles, age string }{
+			{tom, "/first", "o1", "a,b", "40"}, {ann, "/first", "", "c", ""}, {tom, "/second", "tom", "", ""}, {ann, "/second", "ann", "", ""},
+		} {
+			a := b.Do(luatest.Request{Target: c.path, Headers: [][2]string{{"Authorization", "Bearer " + c.token}}})
+			if a.Err != nil {
+				t.Fatal(a.Err)
+			}
+			for name, want := range map[string]string{"X-Org": c.org, "X-Roles": c.roles, "X-Age": c.age, "X-Own": "7"} {
+				if got := told.Header(name); got != want {
+					t.Errorf("%s: %s is %q, want %q", c.path, name, got, want)
+				}
+			}
 		}
 	}
 }
