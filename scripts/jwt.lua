@@ -2,7 +2,6 @@
 --
 --   [filter.jwt]
 --   secret = "${JWT_SECRET}"        # at least 32 bytes; or public_key, jwks, jwks_url, discovery
---   skip = ["/api/login", "/public/**"]
 
 local fits, tell = gw.path.match, gw.auth.tell -- looked up once: a filter on every route counts its nanoseconds
 
@@ -37,7 +36,6 @@ local M = {
   },
 }
 
----@param conf table
 function M.init(conf)
   return gw.auth.jwt(conf) -- kept over reloads, with the tokens that it has verified
 end

@@ -1,6 +1,8 @@
 package luatest_test
 
 import (
+	"bytes"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -15,6 +17,23 @@ func TestEveryScriptPassesItsOwnTests(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) { passes(t, file) })
+	}
+}
+
+// TestLiveScriptsFitAScreen keeps those that every user meets first short enough to be read at once.
+func TestLiveScriptsFitAScreen(t *testing.T) {
+	scripts, err := filepath.Glob("../../scripts/*.lua")
+	if err != nil || len(scripts) == 0 {
+		t.Fatal(scripts, err)
+	}
+	for _, script := range scripts {
+		text, err := os.ReadFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if test, _ := filepath.Match("*_test.lua", filepath.Base(script)); !test && bytes.Count(text, []byte("\n")) >= 60 {
+			t.Errorf("%s has %d lines", script, bytes.Count(text, []byte("\n")))
+		}
 	}
 }
 
