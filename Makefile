@@ -32,8 +32,8 @@ test: ## all tests that need Go alone, with the race detector where there is a C
 race: ## the same tests, which must have the race detector
 	CGO_ENABLED=1 $(GO) test -race ./...
 
-e2e: build ## the real binary against real curl, and Lua against lua5.1; fails where a tool is missing
-	@for tool in bash curl lua5.1; do command -v $$tool >/dev/null || { echo "make e2e needs $$tool"; exit 1; }; done
+e2e: build ## the real binary against real curl, Redis, slapd and an OpenID provider, and Lua against lua5.1; fails where a tool is missing
+	@for tool in bash curl lua5.1 redis-server /usr/sbin/slapd; do command -v $$tool >/dev/null || { echo "make e2e needs $$tool"; exit 1; }; done
 	$(GO) test -tags e2e -count=1 $$(grep -rl --include='*_test.go' '^//go:build e2e' . | xargs -n1 dirname | sort -u)
 
 lint: ## go vet, staticcheck, govulncheck, at the versions of .ci/tools/go.mod

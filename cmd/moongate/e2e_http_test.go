@@ -186,10 +186,10 @@ func answersOf(ts *testscript.TestScript) []answer {
 
 // tripCommand asks until something answers with that status, which it does after a while.
 func tripCommand(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: trip URL STATUS")
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: trip URL STATUS [Name:value...]")
 	}
-	q := newQuestion(ts, []string{"GET", args[0]})
+	q := newQuestion(ts, append([]string{"GET", args[0]}, args[2:]...))
 	var last answer
 	if !until(func() bool { last = q.ask(); return strconv.Itoa(last.status) == args[1] }) {
 		ts.Fatalf("still %d %s, want %s", last.status, last.body, args[1])

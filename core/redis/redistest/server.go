@@ -17,6 +17,8 @@ import (
 // Server is a real redis-server of its own, with no data to begin with.
 type Server struct {
 	Address string
+	// SecureAddress is where it speaks TLS; "" when it does not.
+	SecureAddress string
 
 	t    testing.TB
 	dir  string
