@@ -25,16 +25,22 @@ type jsonReader struct {
 	vm  *vm.VM // counts a step for each value
 	err string // what is wrong at pos
 
-	names *memberNames
-	room  []byte // for the next short strings
+	names  *memberNames
+	shapes *jsonShapes
+	room   []byte       // for the next short strings
+	keys   []string     // of the objects that are open
+	values []lua.LValue // of the objects and arrays that are open
 }
 
 // decodeJSON reads a whole text. The error names the byte where it is wrong.
 func decodeJSON(L *lua.LState, in []byte) (lua.LValue, error) {
-	of := vm.From(L)
-	r := jsonReader{in: in, vm: of, names: &cachesOf(of).names}
+	r := newJSONReader(vm.From(L), in)
 	v := r.value(0)
 	return r.finish(v)
+}
+
+func newJSONReader(of *vm.VM, in []byte) jsonReader {
+	return jsonReader{in: in, vm: of, names: &cachesOf(of).names, shapes: &worldOf(of).shapes}
 }
 
 // finish checks that nothing but white space is left.
@@ -130,13 +136,25 @@ func (r *jsonReader) word(w string) bool {
 }
 
 func (r *jsonReader) object(depth int) lua.LValue {
-	t := newTable()
-	r.members(depth, func(name []byte) {
-		key := r.key(name)
-		if v := r.value(depth); r.err == "" {
-			t.RawSetString(key, v)
+	keys, values := len(r.keys), len(r.values)
+	if !r.begin(depth, '}') {
+		return newTable()
+	}
+	for more := true; more; more = r.more('}') {
+		r.vm.Charge(1)
+		name, ok := r.name()
+		if !ok {
+			return lua.LNil
 		}
-	})
+		key := r.key(name)
+		v := r.value(depth)
+		if r.err != "" {
+			return lua.LNil
+		}
+		r.keys, r.values = append(r.keys, key), append(r.values, v)
+	}
+	t := r.shapes.table(r.keys[keys:], r.values[values:])
+	r.keys, r.values = r.keys[:keys], r.values[:values]
 	return t
 }
 
@@ -176,23 +194,32 @@ func (r *jsonReader) members(depth int, member func(name []byte)) {
 	}
 	for r.err == "" {
 		r.vm.Charge(1)
-		if r.peek() != '"' {
-			r.fail("a member's name was expected")
-			return
-		}
-		name, ok := r.text()
+		name, ok := r.name()
 		if !ok {
 			return
 		}
-		if r.peek() != ':' {
-			r.fail("':' was expected")
-			return
-		}
-		r.pos++
 		if member(name); r.err != "" || !r.more('}') {
 			return
 		}
 	}
+}
+
+// name consumes a member's name and the colon behind it. The name holds until the next text is read.
+func (r *jsonReader) name() ([]byte, bool) {
+	if r.peek() != '"' {
+		r.fail("a member's name was expected")
+		return nil, false
+	}
+	name, ok := r.text()
+	if !ok {
+		return nil, false
+	}
+	if r.peek() != ':' {
+		r.fail("':' was expected")
+		return nil, false
+	}
+	r.pos++
+	return name, true
 }
 
 // begin consumes the sign that opens an object or array, and tells whether there is something in it.
@@ -224,17 +251,24 @@ func (r *jsonReader) more(closing byte) bool {
 }
 
 func (r *jsonReader) array(depth int) lua.LValue {
-	t := &lua.LTable{Metatable: lua.LNil}
+	values := len(r.values)
+	for more := r.begin(depth, ']'); more; more = r.more(']') {
+		r.vm.Charge(1)
+		if len(r.values)-values >= maxItems {
+			return r.fail("an array of more than 65535 items")
+		}
+		v := r.value(depth)
+		if r.err != "" {
+			return lua.LNil
+		}
+		r.values = append(r.values, v)
+	}
+	t := (*lua.LState)(nil).CreateTable(len(r.values)-values, 0)
 	t.Metatable = jsonArray
-	r.items(depth, func(i int) {
-		if i >= maxItems {
-			r.fail("an array of more than 65535 items")
-			return
-		}
-		if v := r.value(depth); r.err == "" {
-			t.Append(v)
-		}
-	})
+	for _, v := range r.values[values:] {
+		t.Append(v)
+	}
+	r.values = r.values[:values]
 	return t
 }
 

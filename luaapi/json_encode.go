@@ -115,7 +115,11 @@ func (e *jsonWriter) table(dst []byte, t *lua.LTable, depth int) ([]byte, error)
 func (e *jsonWriter) object(dst []byte, t *lua.LTable, depth int) ([]byte, error) {
 	dst = append(dst, '{')
 	first := true
-	for key, v := t.Next(lua.LNil); key != lua.LNil; key, v = t.Next(key) {
+	for _, key := range vm.Keys(t) {
+		v := t.RawGetH(key)
+		if v == lua.LNil {
+			continue
+		}
 		name, ok := key.(lua.LString)
 		if !ok {
 			return dst, errors.New("an object with the key " + describe(key) + ": names are strings")

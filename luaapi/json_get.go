@@ -3,7 +3,6 @@ package luaapi
 import (
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -13,8 +12,7 @@ import (
 // getJSON reads the one value that a path of names and indexes leads to, without making tables for the rest; nil when the path
 // leads nowhere. The whole text is checked, and of two members with the same name the last one counts, as when decoding.
 func getJSON(L *lua.LState, in []byte, path []string) (lua.LValue, error) {
-	of := vm.From(L)
-	r := jsonReader{in: in, vm: of, names: &cachesOf(of).names}
+	r := newJSONReader(vm.From(L), in)
 	v := r.find(path, 0)
 	return r.finish(v)
 }
@@ -71,69 +69,16 @@ func (r *jsonReader) find(path []string, depth int) lua.LValue {
 	return found
 }
 
-// skip consumes a value and checks it. What it costs was charged beforehand, by length.
-func (r *jsonReader) skip(depth int) {
-	switch c := r.peek(); {
-	case c == '"':
-		r.skipText()
-	case c == '{':
-		r.skipMembers(depth + 1)
-	case c == '[':
-		r.skipItems(depth + 1)
-	case c == '-' || '0' <= c && c <= '9':
-		r.number()
+// check consumes a value that was found to be wrong, and says why.
+func (r *jsonReader) check(depth int) {
+	switch r.peek() {
+	case '{':
+		r.members(depth+1, func([]byte) { r.check(depth + 1) })
+	case '[':
+		r.items(depth+1, func(int) { r.check(depth + 1) })
+	case '"':
+		r.text()
 	default:
 		r.value(depth)
 	}
-}
-
-func (r *jsonReader) skipMembers(depth int) {
-	if !r.begin(depth, '}') {
-		return
-	}
-	for {
-		if r.peek() != '"' {
-			r.fail("a member's name was expected")
-			return
-		}
-		if !r.skipText() {
-			return
-		}
-		if r.peek() != ':' {
-			r.fail("':' was expected")
-			return
-		}
-		r.pos++
-		if r.skip(depth); r.err != "" || !r.more('}') {
-			return
-		}
-	}
-}
-
-func (r *jsonReader) skipItems(depth int) {
-	if !r.begin(depth, ']') {
-		return
-	}
-	for {
-		if r.skip(depth); r.err != "" || !r.more(']') {
-			return
-		}
-	}
-}
-
-// skipText consumes a string. Most are short and plain.
-func (r *jsonReader) skipText() bool {
-	in := r.in
-	for i := r.pos + 1; i < len(in) && i < r.pos+12; i++ {
-		c := in[i]
-		if c == '"' {
-			r.pos = i + 1
-			return true
-		}
-		if c == '\\' || c < ' ' || c >= utf8.RuneSelf {
-			break
-		}
-	}
-	_, ok := r.text()
-	return ok
 }

@@ -53,6 +53,22 @@ var tiny = func() string {
 	return text
 }()
 
+// TestObjectsWithTheSameMembersShareNothing: tables of one kind are made from a common plan.
+func TestObjectsWithTheSameMembersShareNothing(t *testing.T) {
+	holds(t, `
+		local list = req:json()
+		list[1].new, list[2].name, list[3].other = 1, nil, 2
+		list[3].new, list[4][1] = 3, nil
+		assert(gw.json.encode(list[1]) == '{"id":1,"name":"a","new":1}', gw.json.encode(list[1]))
+		assert(gw.json.encode(list[2]) == '{"id":2}')
+		assert(gw.json.encode(list[3]) == '{"id":3,"name":"c","other":2,"new":3}')
+		assert(gw.json.encode(list[4]) == '{"id":4,"name":"d"}')
+		assert(gw.json.encode(list[5]) == '{"id":6,"name":"e"}', "the last of two members counts")
+		assert(list[6].name == nil and gw.json.encode(list[6]) == "{}")
+		assert(gw.json.encode(gw.json.decode(req:body())[1]) == '{"id":1,"name":"a"}')
+	`, luatest.Request{Body: `[{"id":1,"name":"a"},{"id":2,"name":"b"},{"id":3,"name":"c"},{"id":4,"name":"d"},{"id":5,"name":"e","id":6},{}]`})
+}
+
 func TestWhatIsNoJSONIsToldWithItsPlace(t *testing.T) {
 	b := bench(t, patient, onRequest(echo))
 	for _, text := range []string{"", "{", "[1,]", `{"a"}`, `{"a":1,}`, `{a:1}`, `"\x"`, `"\ud800"`, `"\ud800\u0041"`, "\"a\x01\"", "\"\xff\"", "01", "1.", "-", "1e", "+1",
@@ -92,15 +108,20 @@ func TestOneValueIsFoundWithoutTheRest(t *testing.T) {
 }
 
 func FuzzJSON(f *testing.F) {
-	for _, seed := range []string{`{"a":[1,2.5,"x",null,true,{}]}`, `"\ud83d\ude00"`, `[[],{}]`, `-0`, `1e5`, "{\"a\":\"\xff\"}", `[1,]`, `{"a":1,"a":2}`} {
+	for _, seed := range []string{`{"a":[1,2.5,"x",null,true,{}]}`, `"\ud83d\ude00"`, `[[],{}]`, `-0`, `1e5`, "{\"a\":\"\xff\"}", `[1,]`, `{"a":1,"a":2}`, `[{"a":[{}, [ ]]},{"a":0.1E-2}]`} {
 		f.Add(seed)
 	}
 	b := bench(f, patient, onRequest(echo))
+	passing := bench(f, patient, onRequest(`local _, err = req:json_get("nowhere at all.x")
+	if err then return gw.respond(200, err, { ["Content-Type"] = "text/error" }) end`))
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 1<<16 || text == "" {
 			return
 		}
 		got, fault := recode(t, b, text, nil)
+		if _, passed := recode(t, passing, text, nil); passed != fault && !strings.Contains(fault, "65535") {
+			t.Fatalf("%q: %q when decoded, %q when passed over", text, fault, passed)
+		}
 		if fault != "" {
 			return // stricter than encoding/json: lone surrogates, depth, UTF-8
 		}
@@ -129,7 +150,7 @@ func number(text string) bool {
 
 // TestFindingSeesTheSameFaultsAsDecoding: what a path does not lead to is passed over by code of its own, which must be as strict.
 func TestFindingSeesTheSameFaultsAsDecoding(t *testing.T) {
-	const seed = `{"a":[1,-2.5e3,"x\u00e9\n",null,true,{"b":{}, "c" : [ ]}],"long text of many bytes":"é plain and long enough \" to matter","n":0}`
+	const seed = `{"a":[1,-2.5e3,"x\u00e9\n",null,true,{"b":{}, "c" : [ ],"d":[[{}],{"e":[]}]} , 0.10E+2],"long text of many bytes":"é plain and long enough \" to matter","n":0}`
 	const odd = " \"\\{}[],:0123456789-+.eEtfn\x00\x1f\x80\xff"
 	r := rand.New(rand.NewPCG(3, 4))
 	b := bench(t, patient, onRequest(`local _, decoded = gw.json.decode(req:body())

@@ -41,14 +41,11 @@ func (r *jsonReader) text() ([]byte, bool) {
 }
 
 // plainLength is how many bytes of b stand for themselves in a string: ASCII but for quotes, backslashes and control characters. It looks
-// at eight at a time (BenchmarkJSONGet).
+// at eight at a time (BenchmarkJSONGetAtTheEnd).
 func plainLength(b []byte) int {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	i := 0
 	for ; i+8 <= len(b); i += 8 {
-		x := binary.LittleEndian.Uint64(b[i:])
-		quote, slash := x^(ones*'"'), x^(ones*'\\')
-		if odd := (x | (x-ones*' ')&^x | (quote-ones)&^quote | (slash-ones)&^slash) & tops; odd != 0 {
+		if odd := oddBytes(binary.LittleEndian.Uint64(b[i:])); odd != 0 {
 			return i + bits.TrailingZeros64(odd)/8
 		}
 	}
@@ -58,6 +55,13 @@ func plainLength(b []byte) int {
 		}
 	}
 	return i
+}
+
+// oddBytes has the top bit of the first of eight bytes set, in the order of the text, that does not stand for itself in a string; of the
+// bytes behind that it tells nothing. In those before it no subtraction borrows.
+func oddBytes(x uint64) uint64 {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	return (x | (x - ones*' ') | (x ^ ones*'"' - ones) | (x ^ ones*'\\' - ones)) & tops
 }
 
 // escaped reads a string whose first escape stands at i.
@@ -97,35 +101,44 @@ func (r *jsonReader) escaped(start, i int) ([]byte, bool) {
 
 // unescape appends what the escape at the start of in stands for, and tells its length, 0 when it is none.
 func unescape(out, in []byte) ([]byte, int) {
-	if len(in) < 2 {
+	c, n := escape(in)
+	if n == 0 {
 		return out, 0
+	}
+	return utf8.AppendRune(out, c), n
+}
+
+// escape is the character for which the escape at the start of in stands, and its length, 0 when it is none.
+func escape(in []byte) (rune, int) {
+	if len(in) < 2 {
+		return 0, 0
 	}
 	switch in[1] {
 	case '"', '\\', '/':
-		return append(out, in[1]), 2
+		return rune(in[1]), 2
 	case 'b':
-		return append(out, '\b'), 2
+		return '\b', 2
 	case 'f':
-		return append(out, '\f'), 2
+		return '\f', 2
 	case 'n':
-		return append(out, '\n'), 2
+		return '\n', 2
 	case 'r':
-		return append(out, '\r'), 2
+		return '\r', 2
 	case 't':
-		return append(out, '\t'), 2
+		return '\t', 2
 	case 'u':
 		c := hex4(in)
 		switch {
 		case c < 0 || 0xdc00 <= c && c < 0xe000:
-			return out, 0
+			return 0, 0
 		case c < 0xd800 || c >= 0xe000:
-			return utf8.AppendRune(out, c), 6
+			return c, 6
 		}
 		if low := hex4(in[6:]); 0xdc00 <= low && low < 0xe000 {
-			return utf8.AppendRune(out, 0x10000+(c-0xd800)<<10+(low-0xdc00)), 12
+			return 0x10000 + (c-0xd800)<<10 + (low - 0xdc00), 12
 		}
 	}
-	return out, 0
+	return 0, 0
 }
 
 // hex4 reads \uXXXX, -1 when it is none.
@@ -147,43 +160,13 @@ func hex4(in []byte) rune {
 	return v
 }
 
-// number reads a number's literal as RFC 8259 section 6 spells it.
+// number reads a number's literal.
 func (r *jsonReader) number() (string, bool) {
-	start, i := r.pos, r.pos
-	if r.in[i] == '-' {
-		i++
-	}
-	from := i
-	if i = r.digits(i); i-from > 1 && r.in[from] == '0' {
-		i = from + 1 // no digit follows a leading 0
-	}
-	ok := i > from
-	if ok && i < len(r.in) && r.in[i] == '.' {
-		from = i + 1
-		i = r.digits(from)
-		ok = i > from
-	}
-	if ok && i < len(r.in) && r.in[i]|0x20 == 'e' {
-		i++
-		if i < len(r.in) && (r.in[i] == '+' || r.in[i] == '-') {
-			i++
-		}
-		from = i
-		i = r.digits(from)
-		ok = i > from
-	}
-	r.pos = i
-	if !ok {
+	start := r.pos
+	var ok bool
+	if r.pos, ok = skipNumber(r.in, start); !ok {
 		r.fail("a number that is cut short")
 		return "", false
 	}
-	return unsafe.String(&r.in[start], i-start), true
-}
-
-// digits is the end of the digits that begin at i.
-func (r *jsonReader) digits(i int) int {
-	for i < len(r.in) && '0' <= r.in[i] && r.in[i] <= '9' {
-		i++
-	}
-	return i
+	return unsafe.String(&r.in[start], r.pos-start), true
 }

@@ -32,6 +32,7 @@ type world struct {
 	limitsHTTP  conf.ScriptHTTP
 	delay       conf.ScriptDelay
 	ipSets      ipSets
+	shapes      jsonShapes
 	mask        *masker
 	kinds       [3]*surface // req, res, entry
 }

@@ -11,7 +11,7 @@ import (
 
 // gopher-lua closes too many upvalues when an error is caught and too few when an error handler runs, and it cannot
 // unwind a state without building a traceback. Both are mended here by reading a handful of unexported fields. This file
-// is the only one that does; layout finds them by name and type and refuses to work with a gopher-lua that differs.
+// and shape.go are the only ones that do; layout finds them by name and type and refuses to work with a gopher-lua that differs.
 
 // frameStack and registry are the parts of gopher-lua's unexported types that unwinding needs.
 type (
@@ -74,6 +74,9 @@ func findLayout() (*layout, error) {
 		m.frameFn = field(frame, "Fn", reflect.Pointer).Offset
 		m.frameParent = field(frame, "Parent", reflect.Pointer).Offset
 		m.framePc = field(frame, "Pc", reflect.Int).Offset
+	}
+	if !matchesTable(reflect.TypeFor[lua.LTable]()) {
+		missing = append(missing, "LTable")
 	}
 	if missing != nil {
 		return nil, fmt.Errorf("this gopher-lua is not the one the machine was built for: %v differ", missing)
