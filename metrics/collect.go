@@ -76,6 +76,12 @@ func (s *Scrape) Upgrades(route string, open int64, total uint64) {
 	s.counter(upgrades, float64(total), route)
 }
 
+// Clients tells of the connections of clients that are open, and of the requests that are being worked on.
+func (s *Scrape) Clients(connections, requests int) {
+	s.gauge(connectionsOpen, float64(connections))
+	s.gauge(requestsInFlight, float64(requests))
+}
+
 // Cut tells how many requests were cut for one reason.
 func (s *Scrape) Cut(reason string, requests uint64) { s.counter(httpCut, float64(requests), reason) }
 

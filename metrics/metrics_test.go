@@ -97,6 +97,7 @@ func (s source) Collect(out *metrics.Scrape) {
 	out.KeySource("https://id.example.com/jwks.json", 3, 1, 2)
 	out.LogDropped(4)
 	out.Upgrades("user", 2, 5)
+	out.Clients(3, 2)
 	out.Handshakes(7, 1)
 	out.Cut(metrics.CutSlowBody, 3)
 	out.Shared("sessions", metrics.Store{Entries: 2, Bytes: 512, Capacity: 1 << 20, Evicted: 3, Expired: 4})

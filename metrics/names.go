@@ -30,6 +30,11 @@ var (
 	httpCut = define("moongate_http_cut_requests_total",
 		"Requests that the gateway ended before they were done: too slow with head or body, too slow a reader of the answer, or its own end.", "reason")
 
+	connectionsOpen = define("moongate_http_open_connections",
+		"Connections of clients that are open, idle ones included.")
+	requestsInFlight = define("moongate_http_in_flight_requests",
+		"Requests that have come and are not answered to the last byte.")
+
 	upgradesOpen = define("moongate_upgrade_open_connections",
 		"Connections of a route that have switched protocols and are open.", "route")
 	upgrades = define("moongate_upgrade_connections_total",
@@ -175,7 +180,7 @@ func (f *storeFamily) all() []family {
 // families lists every metric of the gateway's own.
 func families() []family {
 	all := []family{
-		httpRequests, httpDuration, httpUnrouted, httpCut, upgradesOpen, upgrades, tlsHandshakes, filterDuration, filterErrors, filterTimeouts, filterTrips, filterTripped,
+		httpRequests, httpDuration, httpUnrouted, httpCut, connectionsOpen, requestsInFlight, upgradesOpen, upgrades, tlsHandshakes, filterDuration, filterErrors, filterTimeouts, filterTrips, filterTripped,
 		vmRetired, vmWaiting, vmWaits, vmWaitsRefused, callDuration, callErrors, mirrorRequests, mirrorInFlight, delayed, delays, delaysRefused, limiterRefused,
 		keyFetches, keysKept,
 		limiterKeys, limiterOverflowed, limiterStoreErrors, limiterDropped, redisUp, redisCalls, redisPending,

@@ -71,6 +71,7 @@ func (g *Generation) Collect(s *metrics.Scrape) {
 		}
 	}
 	if g.server != nil {
+		s.Clients(g.server.Connections(), g.server.InFlight())
 		s.Handshakes(g.server.Handshakes())
 	}
 	g.cuts.collect(s)
