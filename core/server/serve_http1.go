@@ -62,6 +62,9 @@ func (c *client) run() {
 				c.end()
 			}
 			c.srv.log.Error("connection ended by a fault of the gateway", "panic", p, "stack", string(debug.Stack()))
+			if c.x != nil { // it is not used again: whoever panicked may still have it in hand
+				c.x.ReleaseAll()
+			}
 		}
 	}()
 	for !c.close && c.await() {
