@@ -20,8 +20,9 @@ type bench struct {
 	held        int // connections that are held
 	moongate    string
 
-	dir   string // scratch: nginx's files
-	token string // what the full case is let in with
+	dir      string // scratch: nginx's files
+	token    string // what the full case is let in with
+	keyToken string // what the jwks case is let in with, here
 }
 
 // secret is what the full case signs with, in nginx's configuration and in conf/examples/bench-full alike.
@@ -29,7 +30,7 @@ const secret = "mini-gateway-demo-secret-key-please-change-me-32bytes"
 
 // The cases: those that are compared, and those in which connections are held.
 var (
-	compared = []string{"plain", "large", "tls", "handshake", "h2", "lua", "full"}
+	compared = []string{"plain", "large", "tls", "handshake", "h2", "lua", "full", "jwks"}
 	holding  = []string{"idle", "websockets"}
 )
 
@@ -92,7 +93,7 @@ func (b *bench) compareAll(names []string) error {
 		return fmt.Errorf("moongate token: %w", err)
 	}
 	b.token = strings.TrimSpace(string(token))
-	if err := errors.Join(b.writeLarge(), b.writeCertificate()); err != nil {
+	if err := errors.Join(b.writeLarge(), b.writeCertificate(), b.writeKeySet()); err != nil {
 		return err
 	}
 	upstream, err := b.startNginx("upstream", loadCPU)
@@ -138,6 +139,8 @@ func (b *bench) contenders(name string) ([]contender, error) {
 		theirs, ours = "tls", "tls"
 	case "h2":
 		ours = "plain" // which speaks both
+	case "jwks":
+		theirs = "full"
 	}
 	nginx := contender{"nginx", nginxPort, func() (*process, error) { return b.startNginx(theirs, gatewayCPU) }}
 	moongate := contender{"moongate", moongatePort, func() (*process, error) { return b.startMoongate(ours) }}
@@ -151,14 +154,18 @@ func (b *bench) contenders(name string) ([]contender, error) {
 			return start(gatewayCPU, filepath.Join(b.dir, "reverseproxy.log"), self, reverseProxyVerb, address(reverseProxyPort), "http://"+address(upstreamPort))
 		}}
 		return []contender{nginx, proxy, moongate}, nil
-	case "lua", "full":
+	case "lua", "full", "jwks":
 		nginx.name = "nginx + LuaJIT"
 	}
 	return []contender{nginx, moongate}, nil
 }
 
 func (b *bench) startMoongate(example string) (*process, error) {
-	return start(gatewayCPU, filepath.Join(b.dir, "moongate.log"), b.moongate, "run", "-c", filepath.Join("conf/examples", "bench-"+example, "gateway.toml"))
+	root := "conf/examples"
+	if example == "jwks" {
+		root = b.dir
+	}
+	return start(gatewayCPU, filepath.Join(b.dir, "moongate.log"), b.moongate, "run", "-c", filepath.Join(root, "bench-"+example, "gateway.toml"))
 }
 
 // load puts a gateway to work.
@@ -174,6 +181,11 @@ func (b *bench) load(name string, port int) load {
 		plain.url = "http://" + address(port) + "/large"
 	case "full":
 		plain.header = "Authorization: Bearer " + b.token
+	case "jwks":
+		plain.header = "Authorization: Bearer " + b.token
+		if port == moongatePort {
+			plain.header = "Authorization: Bearer " + b.keyToken
+		}
 	case "tls":
 		plain.url = "https://" + address(port) + "/api/user/123"
 	case "handshake":

@@ -6,7 +6,7 @@
 //	plain       a proxy over kept connections, answers of 200 bytes      large   answers of 1 MiB
 //	tls         plain over TLS 1.3, connections kept                     h2      plain over HTTP/2 without TLS, 8 streams a connection
 //	handshake   a new TLS 1.3 connection for each request                lua     one trivial Lua filter
-//	full        the full pipeline
+//	full        the full pipeline                                        jwks    the same, Moongate with a set of public keys (RS256)
 //	idle        kept connections at rest                                 websockets   open WebSockets at rest
 //
 // Each gateway runs alone on CPU 0 with one worker, the load (wrk, h2load, this program) and the upstream (nginx) share CPU 1. What counts is
