@@ -48,7 +48,9 @@ fmt: ## format every Go file
 fuzz: ## each fuzz target for FUZZTIME (10s)
 	@.ci/fuzz $(FUZZTIME)
 
-conformance: build ## h2spec and the gRPC interop client through the gateway; fetches them by name
+conformance: build ## the wire tests and a set of WebSocket cases, then h2spec and the gRPC interop client, fetched by name
+	$(GO) test -count=1 ./core/http1 ./core/proxyproto ./core/server
+	$(GO) test -count=1 -run Conformance ./core/gateway
 	@.ci/conformance
 
 bench: build ## the micro-benchmarks, then CPU per request beside nginx and ReverseProxy (needs nginx with Lua, wrk and h2load)
