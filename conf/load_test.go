@@ -77,6 +77,8 @@ func TestDefaultsAreComplete(t *testing.T) {
 		{u.Health.Failures, 5},
 		{u.Health.Out, 10 * time.Second},
 		{u.Health.Probes, 1},
+		{u.Retry.Attempts, 0},
+		{u.Retry.Budget, 20},
 		{c.Routes[0].Timeouts.Total, 15 * time.Second},
 		{c.Routes[0].HTTP.MaxBody, int64(10 << 20)},
 	} {
@@ -183,6 +185,16 @@ func TestFileCutAnywhereNeverLoadsWithLessThanItsLines(t *testing.T) {
 		}
 		if rest := text[:n]; !strings.HasSuffix(rest, "\n") && !strings.HasSuffix(rest, `"`) && !strings.HasSuffix(rest, "]") {
 			t.Errorf("cut at %d, %q loads: %v", n, rest[max(0, n-20):], c.Routes)
+		}
+	}
+}
+
+func TestRetriesWithoutAttemptsAreWarnedOf(t *testing.T) {
+	const up = "[[upstream]]\nname = \"u\"\nendpoints = [\"http://127.0.0.1:9001\"]\n"
+	for lines, warnings := range map[string]int{"retry.status = [503]\n": 1, "retry.budget = 5\n": 1, "retry = { attempts = 0, budget = 5 }\n": 0, "": 0} {
+		c := load(t, up+lines+strings.Replace(oneRoute, "http://127.0.0.1:9001", "u", 1))
+		if len(c.Warnings) != warnings {
+			t.Errorf("%q warns %v", lines, c.Warnings)
 		}
 	}
 }

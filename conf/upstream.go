@@ -47,6 +47,7 @@ type Upstream struct {
 	Timeouts      Timeouts
 	Pool          Pool
 	Health        Health
+	Retry         Retry
 	TLS           UpstreamTLS `key:"tls"`
 }
 
@@ -80,6 +81,7 @@ func defaultUpstream() Upstream {
 		Timeouts: defaultTimeouts(),
 		Pool:     Pool{Connections: 256, Wait: time.Second},
 		Health:   Health{Failures: 5, Out: 10 * time.Second, Probes: 1},
+		Retry:    defaultRetry(),
 	}
 }
 
@@ -93,6 +95,7 @@ var upstreamSection = section[Upstream]{
 	sub("timeouts", timeoutsSection, func(u *Upstream, p Pos) *Timeouts { u.Timeouts.Pos = p; return &u.Timeouts }),
 	sub("pool", poolSection, func(u *Upstream, p Pos) *Pool { u.Pool.Pos = p; return &u.Pool }),
 	sub("health", healthSection, func(u *Upstream, p Pos) *Health { u.Health.Pos = p; return &u.Health }),
+	sub("retry", retrySection, func(u *Upstream, p Pos) *Retry { u.Retry.Pos = p; return &u.Retry }),
 	sub("tls", upstreamTLSSection, func(u *Upstream, p Pos) *UpstreamTLS { u.TLS.Pos = p; return &u.TLS }),
 }
 
@@ -156,6 +159,7 @@ func (b *binder) checkUpstream(path string, u *Upstream) {
 	b.checkTimeouts(path+".timeouts", &u.Timeouts)
 	b.within(path+".pool.wait", &u.Pool.Wait, path+".timeouts.total", u.Timeouts.Total)
 	b.checkWeights(path+".endpoints", u)
+	b.checkRetry(path+".retry", &u.Retry)
 	b.checkUpstreamTLS(path, u)
 	if u.ProxyProtocol != ProxyOff && u.Protocol != ProtocolH1 {
 		b.errs.Add(b.pos[path+".proxy_protocol"], path+".proxy_protocol", "does not go with protocol = %q, whose connections many clients share: take one of the two away", u.Protocol)

@@ -51,9 +51,12 @@ func (b *Body) Reset() {
 // None tells whether there is no content and never was: no length, no framing.
 func (b *Body) None() bool { return b.src == nil && !b.changed && len(b.buf) == 0 }
 
-// Length is the number of bytes that a reader from the start will see, -1 when it is not known before the end.
+// Length is the number of bytes that a reader from the start will see, -1 when it is not known before the end, or not to be told, since
+// trailers follow the bytes.
 func (b *Body) Length() int64 {
 	switch {
+	case b.whole && b.src != nil && !b.changed && b.Trailer.Len() > 0:
+		return -1
 	case b.whole:
 		return int64(len(b.buf))
 	case b.src == nil:

@@ -58,6 +58,9 @@ func (s *Scrape) VMWaits(stage string, waits, refused uint64) {
 // UpstreamPool tells of the connections to an upstream's endpoints, all together.
 func (s *Scrape) UpstreamPool(upstream string, p Pool) { s.pool(&upstreamPool, p, upstream) }
 
+// Retries tells how many requests were made once more because of what an endpoint of an upstream answered.
+func (s *Scrape) Retries(upstream string, n uint64) { s.counter(upstreamRetries, float64(n), upstream) }
+
 // Endpoints tells which endpoints of an upstream take requests.
 func (s *Scrape) Endpoints(upstream string, ready map[string]bool) {
 	n := 0

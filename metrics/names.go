@@ -114,6 +114,8 @@ var (
 		"Times that a Lua VM of a stage could not wait, since max_waiting others did.", "stage")
 	upstreamPool = definePool("moongate_upstream_pool", "connections to an upstream", "upstream")
 
+	upstreamRetries = define("moongate_upstream_retries_total",
+		"Requests that were made once more because of what an endpoint answered.", "upstream")
 	upstreamReady = define("moongate_upstream_ready_endpoints",
 		"Endpoints of an upstream that take requests.", "upstream")
 	endpointReady = define("moongate_upstream_endpoint_ready",
@@ -184,7 +186,7 @@ func families() []family {
 		vmRetired, vmWaiting, vmWaits, vmWaitsRefused, callDuration, callErrors, mirrorRequests, mirrorInFlight, delayed, delays, delaysRefused, limiterRefused,
 		keyFetches, keysKept,
 		limiterKeys, limiterOverflowed, limiterStoreErrors, limiterDropped, redisUp, redisCalls, redisPending,
-		upstreamReady, endpointReady, reloads, reloadSuccessful, reloadTime, logDropped, scriptOverflows, buildInfo,
+		upstreamReady, upstreamRetries, endpointReady, reloads, reloadSuccessful, reloadTime, logDropped, scriptOverflows, buildInfo,
 		cacheLookups, cacheLoads, timerRuns,
 	}
 	return slices.Concat(all, vmPool.all(), upstreamPool.all(), sharedStore.all(), cacheStore.all())

@@ -110,6 +110,7 @@ func upstreamOptions(u *conf.Upstream) upstream.Options {
 		Name: u.Name, Balance: u.Balance, Host: u.Host, Protocol: u.Protocol, TLS: upstreamTLS(&u.TLS), Proxy: proxyVersions[u.ProxyProtocol], Limits: limits(u.Timeouts),
 		Pool:     upstream.PoolOptions{Connections: u.Pool.Connections, Wait: u.Pool.Wait},
 		Upgrades: u.Pool.Upgrades,
+		Retry:    upstream.RetryOptions{Attempts: u.Retry.Attempts, Status: u.Retry.Status, Budget: u.Retry.Budget},
 		Health:   upstream.HealthOptions{Failures: u.Health.Failures, Out: u.Health.Out, Probes: u.Health.Probes},
 	}
 	for _, e := range u.Endpoints {

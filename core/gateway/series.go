@@ -64,6 +64,7 @@ func (g *Generation) Collect(s *metrics.Scrape) {
 		}
 		s.Endpoints(u.Name(), ready)
 		s.UpstreamPool(u.Name(), sum)
+		s.Retries(u.Name(), u.Retried())
 	})
 	for i := range g.config.Routes {
 		if u := g.plans[i+1].upgrades; u != nil {

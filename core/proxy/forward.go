@@ -43,6 +43,10 @@ type Leg struct {
 	upgrade  bool // a place among the upstream's upgrades is held
 	trying   bool // a try holds what settle gives back
 	finished bool
+
+	retrying bool             // a status may mean that the request, whose body is whole, is made once more
+	retried  int              // how often it was
+	tried    []*core.Endpoint // those that failed it, the last one last
 }
 
 var legs = sync.Pool{New: func() any { return new(Leg) }}
@@ -61,6 +65,9 @@ func Forward(x *core.Exchange, up *upstream.Upstream, client core.Client) (*Leg,
 		}
 	}()
 	err := l.enter()
+	if err == nil {
+		err = l.prepare()
+	}
 	if err == nil {
 		err = l.tries()
 	}
@@ -92,35 +99,46 @@ func (l *Leg) abort() {
 	l.free()
 }
 
-// tries offers the request to one endpoint after another, as long as that is safe: nothing may ever be done twice.
+// tries offers the request to one endpoint after another, as long as that is safe and wanted: nothing may ever be done twice.
 func (l *Leg) tries() error {
-	var failed *core.Endpoint
-	for n := 1; ; n++ {
-		err := l.try(failed)
+	for failures := 0; ; l.anew() {
+		err := l.try()
 		if err == nil {
-			return nil
+			if !l.again(l.x.Response.Status) {
+				return nil
+			}
+			l.drop()
+			continue
 		}
-		again := l.settle(err)
+		safe := l.settle(err)
 		if l.x.Lifeline.Broken() {
 			return core.Fail(core.StatusClientGone, "client left", err)
 		}
-		if !again || n >= maxTries && !l.stale(err) || core.Now() >= l.hard {
-			return l.fault(err)
-		}
 		if !l.stale(err) {
-			failed = l.attempt.Endpoint
+			l.tried = append(l.tried, l.attempt.Endpoint)
+			failures++
 		}
-		l.x.Response.Header.Reset()
-		l.x.Response.Status = 0
+		if safe && failures < maxTries && core.Now() < l.hard {
+			continue
+		}
+		if fault := l.fault(err); !l.againAfter(err, fault.Status) {
+			return fault
+		}
 	}
 }
 
-func (l *Leg) try(failed *core.Endpoint) (err error) {
+// anew forgets what a try has left in the response.
+func (l *Leg) anew() {
+	l.x.Response.Header.Reset()
+	l.x.Response.Status = 0
+}
+
+func (l *Leg) try() (err error) {
 	l.attempt, l.trying = upstream.Attempt{}, true
 	if l.conn = nil; l.pinned != nil {
 		l.attempt, err = l.up.BeginAt(l.pinned)
 	} else {
-		l.attempt, err = l.up.Begin(l.x.HashKey, failed)
+		l.attempt, err = l.up.Begin(l.x.HashKey, l.tried)
 	}
 	if err != nil {
 		return &step{choosing, err}
@@ -223,14 +241,7 @@ func (l *Leg) stale(err error) bool {
 
 // repeatable tells whether the request may go out once more: its method allows it (RFC 9110 section 9.2.2) and its body is still whole.
 func (l *Leg) repeatable() bool {
-	if !l.x.Request.Body.Rewind() {
-		return false
-	}
-	switch l.x.Request.Method {
-	case "GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE":
-		return true
-	}
-	return false
+	return l.x.Request.Body.Rewind() && upstream.Idempotent(l.x.Request.Method)
 }
 
 // Finish ends the exchange with the upstream once the answer has gone to the client, or never will. The fields of the answer stay valid
@@ -244,6 +255,11 @@ func (l *Leg) Finish() {
 		l.round.end()
 		return
 	}
+	l.giveBack(stays)
+}
+
+// giveBack parts with a connection whose answer has been read, as far as it will be. What the answer's fields lie in is held from then on.
+func (l *Leg) giveBack(stays bool) {
 	pool := l.up.Pool(l.attempt.Endpoint)
 	fit := stays && l.conn.Body.Ended() && l.upload.clean() && !l.framing.Close && l.conn.Buffered() == 0
 	l.held = l.conn.Detach()

@@ -174,6 +174,9 @@ func (r *round) unseen(err error) bool {
 // patience is the time until the clock looks again.
 func (r *round) patience(now core.Instant) time.Duration {
 	left := r.phaseTime(now)
+	if r.l.retrying { // nothing of the body is waited for
+		left = min(left, r.l.hard.Sub(now))
+	}
 	if r.deadline != 0 {
 		left = min(left, r.deadline.Sub(now))
 	}

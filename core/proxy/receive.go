@@ -65,6 +65,9 @@ func (l *Leg) readHead() ([]byte, error) {
 		} else if sent := core.Instant(l.upload.sent.Load()); sent != 0 {
 			left = min(l.limits.FirstByte, l.limits.Total) - now.Sub(sent)
 		}
+		if l.retrying { // nothing of the body is waited for
+			left = min(left, l.hard.Sub(now))
+		}
 		if left <= 0 {
 			return nil, http1.ErrTimeout
 		}

@@ -14,19 +14,19 @@ func (l *Leg) send() error {
 	x := l.x
 	body := &x.Request.Body
 	l.conn.WriteIdle(l.limits.IdleRead)
-	_, whole := body.Whole()
+	content, whole := body.Whole()
 	if !whole && body.AtHandWhole() {
-		if _, err := body.Buffer(body.Length()); err == nil {
-			whole = true
-		}
+		var err error
+		content, err = body.Buffer(body.Length())
+		whole = err == nil
 	}
 	body.Rewind()
 	if whole {
 		x.Request.Expect = false
 	}
 	head := l.appendHead(l.conn.Begin())
-	if whole && body.Length() <= inlineBody {
-		_, err := http1.SendBody(l.conn.Conn, head, body, false)
+	if whole && len(content) <= inlineBody {
+		_, err := http1.SendBody(l.conn.Conn, head, body, body.Length() < 0)
 		x.Times.Sent = core.Now()
 		return err
 	}

@@ -57,7 +57,9 @@ func (u *upload) stop(l *Leg) {
 	case <-u.done:
 	case <-time.After(lastBytes):
 		u.interrupted = true
-		l.client.StopBody()
+		if _, whole := l.x.Request.Body.Whole(); !whole {
+			l.client.StopBody()
+		}
 		l.conn.Cut()
 		<-u.done
 		if r, ok := errors.AsType[*http1.ReadError](u.err); !ok || errors.Is(r, http1.ErrTimeout) { // a fault of the client stays its fault

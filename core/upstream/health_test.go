@@ -234,7 +234,7 @@ func TestARetryAvoidsWhatFailedWhileThereIsAnother(t *testing.T) {
 		u := open(t, options(urlA, urlB), nil)
 		for range 10 {
 			first := begin(t, u)
-			second, err := u.Begin("", first.Endpoint)
+			second, err := u.Begin("", []*core.Endpoint{first.Endpoint})
 			if err != nil || second.Endpoint == first.Endpoint {
 				t.Fatalf("the same endpoint again, %v", err)
 			}
@@ -243,7 +243,7 @@ func TestARetryAvoidsWhatFailedWhileThereIsAnother(t *testing.T) {
 		}
 		one := open(t, options(urlA), nil)
 		first := begin(t, one)
-		if second, err := one.Begin("", first.Endpoint); err != nil || second.Endpoint != first.Endpoint {
+		if second, err := one.Begin("", []*core.Endpoint{first.Endpoint}); err != nil || second.Endpoint != first.Endpoint {
 			t.Errorf("the only endpoint is not asked again: %v", err)
 		}
 	})

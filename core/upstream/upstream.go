@@ -32,6 +32,7 @@ type Options struct {
 	Pool      PoolOptions // for each endpoint
 	Upgrades  int         // most connections that have switched protocols; 0: any number
 	Health    HealthOptions
+	Retry     RetryOptions
 	Guard     Guard // of connections over HTTP/1.1; nil: any address
 }
 
@@ -52,6 +53,7 @@ type Upstream struct {
 	live      []*live          // by Endpoint.Index
 	balancer  balance.Balancer
 	upgrades  *upgrades // the same for all generations
+	retries   *retries  // likewise
 
 	mu *sync.Mutex // guards the choice among endpoints while some are out; the same for all generations
 }
@@ -67,9 +69,9 @@ type live struct {
 // connections and their health, and the balancer its position when nothing about the choice has changed.
 func New(o Options, prev *Upstream) (*Upstream, error) {
 	o.Endpoints = slices.Clone(o.Endpoints)
-	u := &Upstream{opts: o, mu: new(sync.Mutex), upgrades: new(upgrades)}
+	u := &Upstream{opts: o, mu: new(sync.Mutex), upgrades: new(upgrades), retries: newRetries()}
 	if prev != nil {
-		u.mu, u.upgrades = prev.mu, prev.upgrades
+		u.mu, u.upgrades, u.retries = prev.mu, prev.upgrades, prev.retries
 	}
 	for i, t := range o.Endpoints {
 		e, err := newEndpoint(o.Name, t, i)
@@ -235,9 +237,9 @@ type Attempt struct {
 	probe    bool
 }
 
-// Begin chooses an endpoint for a try, not the one that failed just now unless there is no other.
-func (u *Upstream) Begin(key string, failed *core.Endpoint) (Attempt, error) {
-	e, probe, err := u.choose(key, failed, true)
+// Begin chooses an endpoint for a try, none of those that have been tried in vain unless there is no other; then the last of them last.
+func (u *Upstream) Begin(key string, tried []*core.Endpoint) (Attempt, error) {
+	e, probe, err := u.choose(key, tried, true)
 	if err != nil {
 		return Attempt{}, err
 	}
@@ -260,9 +262,9 @@ func (u *Upstream) BeginAt(e *core.Endpoint) (Attempt, error) {
 }
 
 // choose asks the balancer among the endpoints that are ready. With take, a probe's place is taken where the choice is half-open.
-func (u *Upstream) choose(key string, failed *core.Endpoint, take bool) (e *core.Endpoint, probe bool, err error) {
+func (u *Upstream) choose(key string, tried []*core.Endpoint, take bool) (e *core.Endpoint, probe bool, err error) {
 	now := core.Now()
-	if failed == nil && u.allHealthy() {
+	if len(tried) == 0 && u.allHealthy() {
 		if len(u.active) == 0 {
 			return nil, false, ErrNoneReady
 		}
@@ -271,23 +273,35 @@ func (u *Upstream) choose(key string, failed *core.Endpoint, take bool) (e *core
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var room [16]*core.Endpoint
-	ready := room[:0]
-	for _, e := range u.active {
-		if e != failed && u.live[e.Index].health.admits(now, u.opts.Health.Probes) {
-			ready = append(ready, e)
-		}
+	ready := u.admitted(room[:0], tried, now)
+	if len(ready) == 0 && len(tried) > 1 {
+		ready = u.admitted(ready, tried[len(tried)-1:], now)
 	}
-	if len(ready) == 0 && failed != nil && u.live[failed.Index].health.admits(now, u.opts.Health.Probes) {
-		ready = append(ready, failed)
+	if len(ready) == 0 && len(tried) > 0 {
+		ready = u.admitted(ready, nil, now)
 	}
 	if len(ready) == 0 { // a reload has left only endpoints that were out: better one of them than nobody
 		ready = append(ready, u.active...)
 	}
-	if len(ready) == 0 {
+	switch len(ready) {
+	case 0:
 		return nil, false, ErrNoneReady
+	case 1: // no choice, and no turn: else a second try would take the next request's, which then began where this one failed
+		e = ready[0]
+	default:
+		e = u.balancer.Pick(ready, key)
 	}
-	e = u.balancer.Pick(ready, key)
 	return e, take && u.live[e.Index].health.admit(now), nil
+}
+
+// admitted appends the endpoints that may be asked now, but for those that were tried.
+func (u *Upstream) admitted(ready, tried []*core.Endpoint, now core.Instant) []*core.Endpoint {
+	for _, e := range u.active {
+		if !slices.Contains(tried, e) && u.live[e.Index].health.admits(now, u.opts.Health.Probes) {
+			ready = append(ready, e)
+		}
+	}
+	return ready
 }
 
 func (u *Upstream) allHealthy() bool {
