@@ -1,6 +1,7 @@
 package luaapi_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/moongate/moongate/luaapi"
 	"github.com/moongate/moongate/luaapi/luatest"
+	"github.com/moongate/moongate/luaapi/store"
 	"github.com/moongate/moongate/luaapi/vm"
 )
 
@@ -22,6 +24,10 @@ func callable(f vm.Func) (expression, self string) {
 		return "made.counter." + method, "made.counter"
 	case "set":
 		return "made.set." + method, "made.set"
+	case "verifier":
+		return "made.verifier." + method, "made.verifier"
+	case "answer":
+		return "made.answer()." + method, "made.answer()"
 	case "req":
 		return "self and self.body and self." + method, "self"
 	}
@@ -37,12 +43,14 @@ func everyBinding() string {
 		fmt.Fprintf(&calls, "  { %q, function(self) return %s, %s end },\n", f.Name, expression, self)
 	}
 	return `
-local made = { counter = gw.metric.counter("made", { "a" }), gauge = gw.metric.gauge("level"), set = gw.ip.set({ "10.0.0.0/8" }) }
+local made = { counter = gw.metric.counter("made", { "a" }), gauge = gw.metric.gauge("level"), set = gw.ip.set({ "10.0.0.0/8" }),
+  verifier = gw.auth.network({ networks = { office = "192.0.2.0/24" } }) }
+function made.answer() return (gw.http.get("http://answers.example/a")) end
 local calls = {
 ` + calls.String() + `}
 local words = { "sha256", "RS256", "HS256", "main", "canary", "partners", "ip", "header:X-A", "GET", "/a/*", "/users/{id}", "user.name", "a.0", "10.0.0.0/8", "::1",
   "http://127.0.0.1:9001/x?y=1#z", "(a+)+$", "(?P<n>x)|y", "$1 ${n} %1", "{\"a\":[1,null]}", "2026-01-01T00:00:00Z", "rfc3339", "X-A", "Set-Cookie", "a=1; Path=/",
-  "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----", ("k"):rep(32), ("y"):rep(70000), "\r\n", "\0", "\255" }
+  "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----", ("k"):rep(32), ("y"):rep(70000), "\r\n", "\0", "\255", "500ms", "url", "upstream", "path", "method", "query", "headers", "body", "json", "form", "timeout", "fraction", "key" }
 local numbers = { 0, 1, -1, 2.5, 1e308, -1e308, 0/0, 1/0, -1/0, 200, 404, 999, 2^31, 2^53, 65536, 0.001, 30 }
 
 local function reader(bytes)
@@ -77,6 +85,10 @@ local function reader(bytes)
     elseif kind == 16 then return coroutine.create(function() coroutine.yield(self) end)
     elseif kind == 17 then return ({ made.counter, made.gauge, made.set, self and self.headers })[n % 4 + 1]
     elseif kind == 18 then return gw.json.decode("123456789012345678901")
+    elseif kind == 19 and n % 2 == 0 then -- what gw.http and gw.mirror understand, but for one member
+      local t = n % 4 == 0 and { fraction = numbers[n % #numbers + 1], headers = { ["X-A"] = "b" } } or { url = "http://answers.example/a", timeout = n % 8, json = { n } }
+      if read.byte() % 2 == 0 then t[words[read.byte() % #words + 1]] = read.value(depth + 1, self, ctx, conf) end
+      return t
     end
     return { secret = ("k"):rep(32), algorithm = words[n % 3 + 1], issuer = n }
   end
@@ -116,8 +128,24 @@ local function fingerprint()
 end
 local at_load = fingerprint()
 
-local M = { stage = "transform", config = { list = { "list", default = { 1 } } } }
+-- Timers get their bytes from the request before them; "check" lets them look.
+gw.time.every(1, function()
+  local bytes = gw.shared.get("bytes of timers", "bytes") or ""
+  if bytes == "check" then
+    assert(fingerprint() == at_load, "a library has changed")
+    gw.shared.set("bytes of timers", "checked", true)
+    return
+  end
+  play(bytes, nil, nil, nil)
+end)
+
+local M = { stage = "transform", config = { list = { "list", default = { 1 } }, bytes = { "string", default = "" } } }
+function M.init(conf)
+  play(gw.crypto.hex_decode(conf.bytes), nil, nil, conf)
+end
 function M.on_request(req, ctx, conf)
+  local bytes = req.headers["X-Bytes"] and gw.crypto.hex_decode(req.headers["X-Bytes"]) or ""
+  gw.shared.set("bytes of timers", "bytes", req.headers["X-Check"] and "check" or bytes)
   if req.headers["X-Check"] then
     assert(fingerprint() == at_load, "a library has changed")
     assert(next(conf.list) == 1 and #conf.list == 1 and conf.state == nil)
@@ -126,7 +154,7 @@ function M.on_request(req, ctx, conf)
     assert(("a"):upper() == "A" and getmetatable("") == "string" or getmetatable("") == false)
     return
   end
-  play(req.headers["X-Bytes"] and gw.crypto.hex_decode(req.headers["X-Bytes"]) or "", req, ctx, conf)
+  play(bytes, req, ctx, conf)
 end
 function M.on_response(res, ctx, conf)
   if not res.req.headers["X-Check"] then play(gw.crypto.hex_decode(res.req.headers["X-Bytes"] or "") or "", res, ctx, conf) end
@@ -138,48 +166,110 @@ return M
 `
 }
 
-func newEveryBinding(t testing.TB) *luatest.Bench {
+// newEveryBinding runs the filter whose init plays some bytes, in hex, with a budget that no input needs.
+func newEveryBinding(t testing.TB, budget, bytes string) *luatest.Bench {
 	t.Helper()
-	return bench(t, "[limiter.partners]\nrate = \"1/s\"\n[scripts]\nvms = 1\nbudget = \"5s\"\n", map[string]string{"filter": everyBinding()})
+	b, err := luatest.New(luatest.Options{Files: map[string]string{"scripts/filter.lua": everyBinding(), "gateway.toml": config +
+		"[limiter.partners]\nrate = \"1/s\"\n[scripts]\nvms = 1\nbudget = \"" + budget + "\"\n[filter.filter]\nbytes = \"" + bytes + "\"\n"}})
+	if err != nil {
+		t.Fatalf("%s: %v", bytes, err)
+	}
+	b.Calls = func(c luatest.Called) luatest.Answer {
+		switch len(c.Path) % 3 {
+		case 0:
+			return luatest.Answer{Err: errors.New("refused")}
+		case 1:
+			return luatest.Answer{Status: 500, Body: "no JSON"}
+		}
+		return luatest.Answer{Status: 200, Headers: lines("X-A", "1"), Body: `{"a":[1,{"b":null}]}`}
+	}
+	return b
 }
 
-// playBytes sends one request whose bytes say what is called, and one that must see nothing of it.
+// playBytes sends one request whose bytes say what is called, runs the timers with them, and then looks whether requests and timers see anything
+// of it.
 func playBytes(t testing.TB, b *luatest.Bench, bytes []byte) {
 	t.Helper()
 	hex := fmt.Sprintf("%x", bytes)
 	a := b.Do(luatest.Request{Method: "POST", Target: "/a?x=1&y=%zz", Body: `{"a":1}`, Headers: lines("X-Bytes", hex, "X-A", "1", "Cookie", "a=1; b=2")})
+	ticked := b.Pipeline.Tick()
 	log := b.Log()
-	if text := log + fmt.Sprint(a.Err); strings.Contains(text, "panic") || strings.Contains(text, "goroutine ") {
-		t.Fatalf("%s: a Go panic: %v %s", hex, a.Err, log)
+	if text := log + fmt.Sprint(a.Err, ticked); strings.Contains(text, "panic") || strings.Contains(text, "goroutine ") {
+		t.Fatalf("%s: a Go panic: %v %v %s", hex, a.Err, ticked, log)
 	}
 	if a := b.Do(luatest.Request{Headers: lines("X-Check", "1")}); a.Err != nil {
 		t.Fatalf("%s: the next request sees: %v", hex, a.Err)
+	}
+	if err := b.Pipeline.Tick(); err != nil {
+		t.Fatalf("%s: the next timer sees: %v", hex, err)
 	}
 	b.Log()
 	b.Lines = b.Lines[:0]
 }
 
-// TestNoCallOfAnyBindingPanicsOrLeaks plays random bytes; the seed is shown when it fails.
+// bytesFrom are what a seed says, 20 to 220 of them.
+func bytesFrom(random *rand.Rand) []byte {
+	bytes := make([]byte, 20+random.IntN(200))
+	for i := range bytes {
+		bytes[i] = byte(random.Uint32())
+	}
+	return bytes
+}
+
+// TestNoCallOfAnyBindingPanicsOrLeaks calls every function first in turn, from requests, answers, logs and timers; what follows it is random.
 func TestNoCallOfAnyBindingPanicsOrLeaks(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	b := newEveryBinding(t)
-	for range 300 {
-		bytes := make([]byte, 20+random.IntN(200))
-		for i := range bytes {
-			bytes[i] = byte(random.Uint32())
+	random := rand.New(rand.NewPCG(11, 0))
+	b := newEveryBinding(t, "5s", "")
+	for i, f := range append(luaapi.Funcs(), luaapi.Methods()...) {
+		rounds := 2
+		if strings.HasPrefix(f.Name, "gw.http.") || f.Name == "gw.mirror" || f.Name == "gw.delay" {
+			rounds = 60 // few arguments are taken
 		}
-		playBytes(t, b, bytes)
+		for round := range rounds {
+			bytes := bytesFrom(random)
+			bytes[0], bytes[1] = byte(i>>8), byte(i)
+			if f.Name == "gw.mirror" && round%2 == 0 {
+				copy(bytes[2:], []byte{2, 4, 4, 19, 52, 1}) // what it takes: "canary" and a table
+			}
+			playBytes(t, b, bytes)
+		}
+		if t.Failed() {
+			t.Fatal(f.Name)
+		}
+	}
+	if len(b.Called) == 0 || len(b.Mirrored) == 0 || b.Delayed == 0 {
+		t.Errorf("%d calls, %d mirrored, %v delayed: not all of it was reached", len(b.Called), len(b.Mirrored), b.Delayed)
+	}
+	checked := false
+	b.Shared.Each(func(name string, st store.Stats) { checked = checked || name == "bytes of timers" && st.Entries == 2 })
+	if !checked {
+		t.Error("the timer did not run")
 	}
 }
 
+// TestNoCallWhileLoadingPanics does the same in init, where verifiers, sets, metrics and timers are made.
+func TestNoCallWhileLoadingPanics(t *testing.T) {
+	random := rand.New(rand.NewPCG(12, 0))
+	for i, f := range luaapi.Funcs() {
+		if luaapi.MayBeCalledIn(f, "init") {
+			bytes := bytesFrom(random)
+			bytes[0], bytes[1] = byte(i>>8), byte(i)
+			playBytes(t, newEveryBinding(t, "5s", fmt.Sprintf("%x", bytes)), nil)
+		}
+	}
+}
+
+// FuzzEveryBinding has a budget that keeps an input from taking long, so that the fuzzer, which tries an input many times to make it smaller, does not
+// stand still.
 func FuzzEveryBinding(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("\x00\x01\x02\x07\x05hello\x08\x03"))
-	b := newEveryBinding(f)
+	for i := range append(luaapi.Funcs(), luaapi.Methods()...) {
+		f.Add([]byte{byte(i >> 8), byte(i), 3, 19, 5, 0, 30, 3, 10, 19, 4, 1, 13, 0, 9})
+	}
+	b := newEveryBinding(f, "100ms", "")
 	f.Fuzz(func(t *testing.T, bytes []byte) {
-		if len(bytes) <= 1000 {
+		if len(bytes) <= 300 {
 			playBytes(t, b, bytes)
 		}
 	})
