@@ -25,6 +25,21 @@ type Value struct {
 	broken bool // a reference in it could not be resolved, which was noted
 }
 
+// Broken tells that a reference in v, or in something within it, could not be resolved. That was noted, and v is not what was meant.
+func (v Value) Broken() bool {
+	switch within := v.V.(type) {
+	case []Value:
+		return slices.ContainsFunc(within, Value.Broken)
+	case *Table:
+		for _, item := range within.All() {
+			if item.Broken() {
+				return true
+			}
+		}
+	}
+	return v.broken
+}
+
 // Table is an immutable table of settings that remembers the order and the place of its keys. The zero value and nil
 // are empty tables.
 type Table struct {

@@ -53,12 +53,14 @@ func Build(o Options) (*Pipeline, error) {
 	return b.pipeline(), nil
 }
 
-// Faults says what is wrong with scripts by themselves, whatever the rest of their configuration is. It needs no routes.
+// Faults says what is wrong with scripts by themselves and with the settings of filters, whatever the rest of their configuration is. It needs
+// no Options.Routes.
 func Faults(o Options) conf.Errors {
 	b, err := newBuilder(o)
 	if err != nil {
 		return nil
 	}
+	b.checkSettings()
 	return b.errs
 }
 

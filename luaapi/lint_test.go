@@ -78,6 +78,35 @@ return M`
 	}
 }
 
+func TestWhatTheGatewayDoesNotTakeIsFound(t *testing.T) {
+	for statement, want := range map[string]string{
+		`on_request = function() return gw.delay(5) end`:                                 "on_request returns what gw.delay gives: it returns nothing or gw.respond(...)",
+		`on_request = function() local f = gw.mirror if f then return f("main") end end`: "on_request returns what gw.mirror gives",
+		`on_request = function() return true end`:                                        "on_request returns true: it returns nothing or gw.respond(...)",
+		`on_request = function(req) return "x" end`:                                      "on_request returns a text",
+		`on_response = function(res) return {} end`:                                      "on_response returns a table: it returns nothing",
+		`on_log = function() return gw.time.now() end`:                                   "on_log returns what gw.time.now gives: it returns nothing",
+		`on_response_chunk = function(chunk) return #chunk > 0, 5 or 1 end`:              "",
+		`on_response_chunk = function(chunk) return 5 end`:                               "on_response_chunk returns a number: it returns a text or nothing",
+		`on_request_chunk = function(chunk) return "" end`:                               "",
+		`on_request_chunk = function(chunk) return gw.respond(403) end`:                  "",
+		`on_request_chunk = function(chunk) return gw.crypto.sha256(chunk) end`:          "",
+		`on_request = function() return gw.respond(200) end`:                             "",
+		`on_request = function() return gw.redirect("/x") end`:                           "",
+		`on_request = function() return gw.shared.get("a", "b") end`:                     "on_request returns what gw.shared.get gives",
+		`on_request = function() return gw.cache.get("a") end`:                           "",
+		`on_request = function() return gw.log.info("x") end`:                            "",
+		`on_request = function() return error("x") end`:                                  "",
+		`on_request = function(req) local function f() return true end return f() end`:   "",
+		`init = function() return { 1 } end`:                                             "",
+	} {
+		got := findings("return { stage = \"log\",\n" + statement + " }")
+		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], "2:") || !strings.Contains(got[0], want)) {
+			t.Errorf("%s\ngot  %q\nwant %q", statement, got, want)
+		}
+	}
+}
+
 func TestWhatATimerCallsIsTimelyThereOrNot(t *testing.T) {
 	const want = "2:11 gw.limit.take cannot be called in a timer: it may be called in on_request"
 	for _, source := range []string{

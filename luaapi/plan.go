@@ -98,21 +98,12 @@ type sameSettings struct {
 
 // plan gives a filter its turn on a route, if it runs there. Without a route those run that run on routes which say nothing else.
 func (c *collector) plan(p *plan, f *filter, rt *conf.Route) {
-	cf := c.b.o.Config.Filter(f.name)
-	written, runs := cf.Settings, cf.Enabled
-	pos, key, route := cf.Pos, "filter."+f.name, ""
-	if rt != nil {
-		written, runs = cf.On(rt)
-		route = rt.Name
-		if over := overrideOf(rt, f.name); over != nil {
-			pos, key = over.Pos, "route."+rt.Name+".filter."+f.name
-		}
-	}
-	if !runs || rt == nil && !f.script.has[onResponse] && !f.script.has[onResponseChunk] && !f.script.has[onLog] {
+	w, runs := settingsOn(c.b.o.Config.Filter(f.name), f.script, rt)
+	if !runs {
 		return
 	}
 	f.index = c.script(f.script)
-	set := c.settings(f, written, pos, key)
+	set := c.settings(f, w.table, w.pos, w.key)
 	if set == nil {
 		return
 	}
@@ -121,7 +112,7 @@ func (c *collector) plan(p *plan, f *filter, rt *conf.Route) {
 	}
 	t := turn{filter: f, settings: set, cache: f.handle(set)}
 	if rt != nil {
-		if t.limiter, t.limits = c.b.limiterOf(route, f, set, written); t.limiter != nil {
+		if t.limiter, t.limits = c.b.limiterOf(rt.Name, f, set, w.table); t.limiter != nil {
 			t.key = c.b.keyOf(set)
 		}
 	}
@@ -129,6 +120,26 @@ func (c *collector) plan(p *plan, f *filter, rt *conf.Route) {
 	for i, has := range f.script.has {
 		p.has[i] = p.has[i] || has
 	}
+}
+
+// written is a filter's settings on a route as the configuration has them, and where.
+type written struct {
+	table *conf.Table
+	pos   conf.Pos
+	key   string
+}
+
+// settingsOn gives a filter's settings on a route, nil for none, and whether it runs there.
+func settingsOn(cf *conf.Filter, s *script, rt *conf.Route) (w written, runs bool) {
+	w = written{cf.Settings, cf.Pos, "filter." + cf.Name}
+	if rt == nil {
+		return w, cf.Enabled && (s.has[onResponse] || s.has[onResponseChunk] || s.has[onLog])
+	}
+	w.table, runs = cf.On(rt)
+	if over := overrideOf(rt, cf.Name); over != nil {
+		w.pos, w.key = over.Pos, "route."+rt.Name+".filter."+cf.Name
+	}
+	return w, runs
 }
 
 func overrideOf(rt *conf.Route, name string) *conf.RouteFilter {

@@ -29,6 +29,30 @@ type settings struct {
 	tokens atomic.Pointer[tokens] // of gw.jwt.verify(token, conf)
 }
 
+// checkSettings notes what is wrong with the settings of filters in a configuration that is wrong elsewhere: routes and filters that could
+// not be read are not among it.
+func (b *builder) checkSettings() {
+	cfg := b.o.Config
+	routes := []*conf.Route{nil}
+	for i := range cfg.Routes {
+		routes = append(routes, &cfg.Routes[i])
+	}
+	for i := range cfg.Filters {
+		cf := &cfg.Filters[i]
+		s := b.scripts[cf.Script]
+		if s == nil {
+			continue
+		}
+		seen := map[*conf.Table]bool{}
+		for _, rt := range routes {
+			if w, runs := settingsOn(cf, s, rt); runs && !seen[w.table] {
+				seen[w.table] = true
+				b.apply(s.schema, w.key, w.pos, w.table)
+			}
+		}
+	}
+}
+
 // apply checks written settings against the schema and gives the table that scripts see. Faults are noted at the keys.
 func (b *builder) apply(sc *schema, key string, pos conf.Pos, written *conf.Table) *lua.LTable {
 	real := newTable()
@@ -41,6 +65,9 @@ func (b *builder) apply(sc *schema, key string, pos conf.Pos, written *conf.Tabl
 		}
 		if st.kind == "secret" {
 			v.Secret = true
+		}
+		if v.Broken() {
+			continue
 		}
 		value, err := st.convert(v)
 		if err != nil {

@@ -29,12 +29,15 @@ func Sight() *lint.World {
 		Native:  []string{"rate", "burst", "limiter", "key"},
 		Handles: map[string]map[string]lint.Field{"req": fieldsOf(requestFields), "res": fieldsOf(responseFields), "entry": fieldsOf(entryFields)},
 		Functions: map[string]lint.Function{
-			functionNames[onRequest]:       {Phase: phaseRequest, Params: []string{"req", "ctx", "conf"}},
-			functionNames[onResponse]:      {Phase: phaseResponse, Params: []string{"res", "ctx", "conf"}},
-			functionNames[onLog]:           {Phase: phaseLog, Params: []string{"entry", "ctx", "conf"}},
-			functionNames[onInit]:          {Phase: phaseInit, Params: []string{"conf"}},
-			functionNames[onRequestChunk]:  {Phase: phaseRequestChunk, Params: []string{"", "ctx", "conf", ""}},
-			functionNames[onResponseChunk]: {Phase: phaseResponseChunk, Params: []string{"", "ctx", "conf", ""}},
+			functionNames[onRequest]: {Phase: phaseRequest, Params: []string{"req", "ctx", "conf"},
+				Returns: []string{"gw.Reply"}, ReturnsText: "nothing or gw.respond(...)"},
+			functionNames[onResponse]: {Phase: phaseResponse, Params: []string{"res", "ctx", "conf"}, Returns: []string{}, ReturnsText: "nothing"},
+			functionNames[onLog]:      {Phase: phaseLog, Params: []string{"entry", "ctx", "conf"}, Returns: []string{}, ReturnsText: "nothing"},
+			functionNames[onInit]:     {Phase: phaseInit, Params: []string{"conf"}},
+			functionNames[onRequestChunk]: {Phase: phaseRequestChunk, Params: []string{"", "ctx", "conf", ""},
+				Returns: []string{"string", "gw.Reply"}, ReturnsText: "a text, nothing or gw.respond(...)"},
+			functionNames[onResponseChunk]: {Phase: phaseResponseChunk, Params: []string{"", "ctx", "conf", ""},
+				Returns: []string{"string"}, ReturnsText: "a text or nothing"},
 		},
 	}
 }

@@ -22,8 +22,8 @@ func checkVerb() verb {
 
 Reads the configuration and tries every script as a reload would, and serves nothing. All errors are printed with file and
 line, the exit code is then 1. Warnings are what loads and is probably not meant: names that do not exist, functions called with the wrong
-sign or at the wrong time or not at all, settings that nothing reads, answers that are not returned, state that the next request may
-not see. They leave the exit code alone.
+sign or at the wrong time or not at all, settings that nothing reads, answers that are not returned, results that the gateway does not
+take, state that the next request may not see. They leave the exit code alone.
 
 With --format json all is one JSON object: ok, errors and warnings, each with file, line, column (where they are known), key and message.
 

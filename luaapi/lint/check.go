@@ -80,6 +80,7 @@ func (c *checker) stmt(s ast.Stmt) {
 		}
 		c.function(s.Func)
 	case *ast.ReturnStmt:
+		c.checkReturn(s)
 		c.exprs(s.Exprs)
 	}
 }

@@ -53,6 +53,12 @@ type Field struct {
 type Function struct {
 	Phase  vm.Phase
 	Params []string // the handles that it gets, "" for other values
+
+	// Returns are the types of what it may return beside nothing; nil: anything. ReturnsText says it for people.
+	Returns     []string
+	ReturnsText string
+
+	name string // in the script
 }
 
 // Check reads a script. One that cannot be parsed has no findings: whoever compiles it says why.

@@ -88,8 +88,11 @@ func (c *checker) member(name string, m member) {
 			p.handle = ""
 		}
 		c.phases[fn] |= role.Phase
+		role.Returns = nil
+		c.roles[fn] = role
 		return
 	}
+	role.name = name
 	c.roles[fn] = role
 	c.phases[fn] = role.Phase
 	for i, p := range fn.params {
