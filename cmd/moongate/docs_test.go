@@ -81,3 +81,17 @@ func TestDocumentsNameEveryVerb(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryAnswerOfTheReadmesFilterIsSeen: what README.md lets a filter answer, README.md also asks for; make e2e types it.
+func TestEveryAnswerOfTheReadmesFilterIsSeen(t *testing.T) {
+	readme := documents(t)["README.md"]
+	answers := regexp.MustCompile(`gw\.respond\((\d+), "([^"]*)"\)`).FindAllStringSubmatch(readme, -1)
+	if len(answers) == 0 {
+		t.Fatal("README.md shows no filter that answers")
+	}
+	for _, a := range answers {
+		if want := `{"code":` + a[1] + `,"message":"` + a[2] + `"`; !strings.Contains(readme, want) {
+			t.Errorf("README.md never gets %s...", want)
+		}
+	}
+}
