@@ -14,7 +14,6 @@ var (
 	errEmptyHead        = fault(400, "head has no start line")
 	errLineTooLong      = fault(414, "request line too long")
 	errHeadTooLarge     = fault(431, "header too large")
-	errTooManyFields    = fault(431, "too many header fields")
 	errTooManyOptions   = fault(400, "too many connection options")
 	errNoColon          = fault(400, "header line without a colon")
 	errFold             = fault(400, "folded header line")
@@ -38,6 +37,9 @@ var (
 
 	errStatusLine = errors.New("malformed status line")
 	errFraming    = errors.New("more than one length or an unknown coding")
+
+	// ErrTooManyFields means that a head has more than MaxFields lines.
+	ErrTooManyFields = fault(431, "too many header fields")
 
 	// ErrCut means that a connection ended in the middle of a message.
 	ErrCut = errors.New("connection ended in the middle of a message")

@@ -14,8 +14,8 @@ type HeadLimits struct {
 	Line int // request line
 }
 
-// maxFields bounds the lines of one head, so that looking a name up stays cheap whatever a peer sends.
-const maxFields = 500
+// MaxFields bounds the lines of one head, so that looking a name up stays cheap whatever a peer sends.
+const MaxFields = 500
 
 // ReadRequestHead reads until a whole request head is buffered and returns it without the empty line at its end. The bytes stay valid until
 // Release. io.EOF means that the peer closed before the first byte.
@@ -153,8 +153,8 @@ type framing struct {
 func parseFields(b []byte, h *core.Header, f *framing) error {
 	f.length = -1
 	for n := 0; len(b) > 0; n++ {
-		if n == maxFields {
-			return errTooManyFields
+		if n == MaxFields {
+			return ErrTooManyFields
 		}
 		var line []byte
 		line, b = nextLine(b)

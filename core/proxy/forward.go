@@ -19,7 +19,7 @@ import (
 const maxTries = 3
 
 // maxHead bounds the head of an upstream's answer, in bytes.
-const maxHead = 256 << 10
+const maxHead = upstream.AnswerHead
 
 // Leg is one exchange's way to its upstream, from the choice of an endpoint to the last byte of the answer. Legs are pooled: after
 // Release it belongs to nobody.

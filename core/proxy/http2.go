@@ -139,6 +139,8 @@ func (r *round) fault(err error) error {
 		return &step{sending, err}
 	case errors.Is(err, http1.ErrTimeout), errors.Is(err, upstream.ErrClientGone):
 		return &step{receiving, err}
+	case strings.Contains(err.Error(), "COMPRESSION_ERROR"): // which the transport also calls a field that is longer than all it takes
+		return &step{receiving, &malformed{fmt.Errorf("%w, or %w", err, errLargeHead)}}
 	case strings.Contains(err.Error(), "malformed"), strings.Contains(err.Error(), "header list"):
 		return &step{receiving, &malformed{err}}
 	}
@@ -324,6 +326,24 @@ func announced(h *core.Header, forbidden func([]byte) bool) http.Header {
 	return t
 }
 
+// headFits holds a head to the limits of the other protocol. A field counts as one of its lines.
+func headFits(h http.Header) error {
+	size, lines := 0, 0
+	for name, values := range h {
+		lines += len(values)
+		for _, v := range values {
+			size += len(name) + len(v) + len(": \r\n")
+		}
+	}
+	switch {
+	case size > maxHead:
+		return errLargeHead
+	case lines > http1.MaxFields:
+		return errManyFields
+	}
+	return nil
+}
+
 func fillHeader(h *core.Header, from http.Header) {
 	for name, values := range from {
 		key := core.Bytes(name)
@@ -341,6 +361,10 @@ func (r *round) receive() error {
 	if w.Status = r.resp.StatusCode; w.Status < 200 || w.Status > 599 {
 		w.Status = 0
 		return &step{receiving, &malformed{errStatus}}
+	}
+	if err := headFits(r.resp.Header); err != nil {
+		w.Status = 0
+		return &step{receiving, &malformed{err}}
 	}
 	fillHeader(&w.Header, r.resp.Header)
 	if w.Header.CountKind(core.KindContentLength) > 1 {

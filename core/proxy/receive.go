@@ -85,11 +85,19 @@ func (l *Leg) readHead() ([]byte, error) {
 
 // headFault words what is wrong with a head; the status that it carries is for clients.
 func headFault(fault *core.Error) error {
-	if fault.Status == 431 || fault.Status == 414 {
-		return fmt.Errorf("head larger than %d KiB, the limit", maxHead>>10)
+	switch {
+	case fault == http1.ErrTooManyFields:
+		return errManyFields
+	case fault.Status == 431, fault.Status == 414:
+		return errLargeHead
 	}
 	return errors.New(fault.Public)
 }
+
+var (
+	errLargeHead  = fmt.Errorf("head larger than %d KiB, the limit", maxHead>>10)
+	errManyFields = fmt.Errorf("head of more than %d fields, the limit", http1.MaxFields)
+)
 
 func (l *Leg) interim() error {
 	w := &l.x.Response

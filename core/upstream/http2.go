@@ -22,10 +22,12 @@ const (
 	H2C = "h2c" // HTTP/2 without TLS, known beforehand
 )
 
+// AnswerHead bounds the head of an endpoint's answer over any protocol, in bytes.
+const AnswerHead = 256 << 10
+
 // Bounds of the connections that speak HTTP/2.
 const (
 	answerWindow = 256 << 10 // bytes of an answer's body that may wait to be read
-	answerHead   = 256 << 10 // bytes of an answer's head
 	pingAfter    = 15 * time.Second
 )
 
@@ -77,7 +79,7 @@ func newStreams(address string, c *tls.Config, o PoolOptions) *Streams {
 		Protocols:              p,
 		DisableCompression:     true,
 		IdleConnTimeout:        idleLimit,
-		MaxResponseHeaderBytes: answerHead,
+		MaxResponseHeaderBytes: 2 * AnswerHead, // what lies between ends its own stream and no other
 		DialContext:            s.open,
 		HTTP2:                  &http.HTTP2Config{MaxReceiveBufferPerStream: answerWindow, SendPingTimeout: pingAfter, PingTimeout: pingAfter},
 	}
