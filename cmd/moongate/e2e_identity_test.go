@@ -90,7 +90,8 @@ func startProvider() *provider {
 	mux.HandleFunc("GET /jwks.json", p.serveKeys)
 	mux.HandleFunc("POST /introspect", p.introspect)
 	mux.HandleFunc("GET /check", p.check)
-	p.server = httptest.NewServer(mux)
+	p.server = httptest.NewUnstartedServer(mux)
+	p.server.Start() // whose address may have been somebody else's a moment ago: requests may come at once
 	return p
 }
 

@@ -21,7 +21,7 @@ import (
 )
 
 // patience is how long a script waits for what must come.
-const patience = 5 * time.Second
+const patience = 20 * time.Second
 
 // world is what one script has started and seen. The script's goroutine owns it.
 type world struct {
@@ -86,7 +86,8 @@ func upstreamCommand(ts *testscript.TestScript, neg bool, args []string) {
 		old.server.Close()
 	}
 	w.upstreams[u.name] = u
-	u.server = httptest.NewServer(u)
+	u.server = httptest.NewUnstartedServer(u)
+	u.server.Start()
 	ts.Setenv(u.name, u.server.URL)
 	ts.Setenv(u.name+"_PORT", strconv.Itoa(u.port()))
 }
