@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"sync/atomic"
 
 	"github.com/moongate/moongate/core"
 )
@@ -12,6 +13,8 @@ import (
 type BodyReader struct {
 	// OnRead, when set, is called before the first byte is asked for.
 	OnRead func() error
+	// AllRead, when set, becomes true before whoever reads the last byte has it, for those who do not read themselves.
+	AllRead *atomic.Bool
 
 	conn    *Conn
 	trailer *core.Header // where trailers go
@@ -114,9 +117,17 @@ func (b *BodyReader) Read(p []byte) (int, error) {
 	}
 	n, err := b.read(p)
 	if err != nil {
-		b.err = err
+		if b.err = err; err == io.EOF {
+			b.tell()
+		}
 	}
 	return n, err
+}
+
+func (b *BodyReader) tell() {
+	if b.AllRead != nil {
+		b.AllRead.Store(true)
+	}
 }
 
 func (b *BodyReader) read(p []byte) (int, error) {

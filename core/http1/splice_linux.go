@@ -155,6 +155,9 @@ func (s *splicer) splice(head []byte, b *BodyReader, body *core.Body) (sent int6
 			return sent, &ReadError{err}
 		}
 		body.Count(s.n)
+		if s.left == 0 {
+			b.tell()
+		}
 		for s.held > 0 && err == nil {
 			err = s.send()
 			sent += s.n

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"net"
+	"time"
 
 	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/core/http1"
@@ -81,15 +82,30 @@ func (c *client) Respond() error {
 	return err
 }
 
+// underway is how long an answer waits for the rest of a short body that nobody has read: most are about to come to their end. A client that still
+// sends by then is told that the connection closes (RFC 9112 section 9.6), and need not find out with its next request.
+const underway = 100 * time.Millisecond
+
 // bodyInTheWay tells whether what is left of the request's body makes the connection useless.
 func (c *client) bodyInTheWay() bool {
+	q := &c.x.Request
 	switch {
-	case c.x.Request.Expect:
+	case q.Expect:
 		return true
-	case c.x.Request.Uploading || c.body.Source() == nil || c.body.Ended():
+	case q.Uploading && !q.Body.Changed():
+		return c.uploadEnds()
+	case q.Uploading || c.body.Source() == nil || c.body.Ended():
 		return false
 	}
-	return c.body.Broken() || c.body.Left() > drainLimit
+	return c.body.Broken() || c.body.Left() > drainLimit || !c.drain(underway)
+}
+
+// uploadEnds tells whether a body that is on its way to the upstream will be ended, since its answer is a refusal, or all there. Any other may be
+// one half of a conversation.
+func (c *client) uploadEnds() bool {
+	w := &c.x.Response
+	_, whole := w.Body.Whole()
+	return (w.Status >= 400 || whole || w.Body.AtHandWhole()) && !c.allRead.Load()
 }
 
 // reset makes the end of the connection an abnormal one, for bodies that have no other way to show that they were cut.

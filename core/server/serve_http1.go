@@ -29,6 +29,7 @@ type client struct {
 	x         *core.Exchange
 	body      http1.BodyReader
 	onRead    func() error // bodyWanted, bound once
+	allRead   atomic.Bool  // nothing of the body is missing; only with a body
 	close     bool         // no request follows on this connection
 	broken    bool         // the answer could not be brought to its end
 	refused   bool         // what came was no request; who knows what follows it
@@ -155,6 +156,10 @@ func (c *client) readHead(set *limits) *core.Error {
 	if x.Request.Expect {
 		c.body.OnRead = c.onRead
 	}
+	if c.body.Source() != nil {
+		c.allRead.Store(false)
+		c.body.AllRead = &c.allRead
+	}
 	x.Request.Body.Attach(c.body.Source(), f.Length)
 	c.conn.Pace(&set.pace)
 	return nil
@@ -225,10 +230,15 @@ func (c *client) settleBody() {
 		c.close = true
 		return
 	}
+	c.close = !c.drain(time.Second)
+}
+
+// drain reads what is left of the body, and comes within that time, for nobody, and tells whether it has ended.
+func (c *client) drain(within time.Duration) bool {
 	c.body.OnRead = nil
-	c.conn.ReadWithin(core.Now(), time.Second)
+	c.conn.ReadWithin(core.Now(), within)
 	n, err := io.CopyN(io.Discard, &c.body, drainLimit)
-	c.close = err != io.EOF || n >= drainLimit
+	return (err == io.EOF || err == nil && c.body.Ended()) && n < drainLimit
 }
 
 func (c *client) release() {
