@@ -29,12 +29,17 @@ type passage struct {
 	turns    []*turn // in the order in which they see a piece; nil: it failed and is passed by
 	shared   bool
 
+	leaves bool    // all functions give what they get
+	left   int64   // bytes that src has still to give to the functions; -1: nobody knows
+	held   int     // bytes in buf that wait for the end of src
+	end    [1]byte // room to read the end
+
 	buf     []byte // nil before the first piece
 	pending []byte // what the functions gave and nobody has read
 	ended   error  // of src; given once the functions have had the last piece
 	err     error  // sticky: after pending
 
-	held   int // bytes that ctx held before the first piece
+	kept   int // bytes that ctx held before the first piece
 	weighs map[*lua.LTable]int
 }
 
@@ -42,14 +47,14 @@ var chunkBuffers = sync.Pool{New: func() any { return new([maxChunk]byte) }}
 
 // over makes p read src.
 func (p *passage) over(src *core.Body) io.Reader {
-	p.src = src
+	p.src, p.left = src, src.Length()
 	return p
 }
 
 // AtHand tells whether a Read would find something without waiting for the source. To know, it may run the functions.
 func (p *passage) AtHand() bool {
 	for len(p.pending) == 0 && p.err == nil && p.src.AtHand() {
-		p.move()
+		p.move(false)
 	}
 	return len(p.pending) > 0 || p.err != nil
 }
@@ -57,7 +62,7 @@ func (p *passage) AtHand() bool {
 // Read gives what the functions made of the body. It returns io.EOF with the last of it.
 func (p *passage) Read(b []byte) (int, error) {
 	for len(p.pending) == 0 && p.err == nil {
-		p.move()
+		p.move(true)
 	}
 	n := copy(b, p.pending)
 	if p.pending = p.pending[n:]; len(p.pending) > 0 || p.err == nil || n > 0 && p.err != io.EOF {
@@ -74,11 +79,16 @@ func (p *passage) release() {
 	}
 }
 
-// move takes the next piece through the functions.
-func (p *passage) move() {
+// move takes the next piece through the functions. It waits for the source, unless it shall not, where the piece is the last and whether it is can
+// only be told by the end.
+func (p *passage) move(wait bool) {
 	n := 0
 	if p.ended == nil {
-		n = p.fill()
+		if n = p.fill(); p.ended == nil && p.leaves && int64(n) == p.left && !p.readEnd(wait) {
+			p.held = n
+			return
+		}
+		p.left -= int64(n)
 	}
 	last := p.ended == io.EOF
 	if n > 0 || last {
@@ -91,6 +101,7 @@ func (p *passage) move() {
 
 // fill reads a piece: what has come, up to its limit. It waits for the first byte alone.
 func (p *passage) fill() (n int) {
+	n, p.held = p.held, 0
 	if p.buf == nil {
 		p.buf = chunkBuffers.Get().(*[maxChunk]byte)[:]
 	}
@@ -104,6 +115,20 @@ func (p *passage) fill() (n int) {
 	}
 	return n
 }
+
+// readEnd reads the end of a body whose bytes have all come: who receives it counts them, and would have a body whole before the functions'
+// last call can refuse it. False when it has not come.
+func (p *passage) readEnd(wait bool) bool {
+	for p.ended == nil && (wait || p.src.AtHand()) {
+		var got int
+		if got, p.ended = p.src.Read(p.end[:]); got > 0 {
+			p.ended = errLonger
+		}
+	}
+	return p.ended != nil
+}
+
+var errLonger = errors.New("a body is longer than was announced")
 
 // pass runs the functions for one piece.
 func (p *passage) pass(chunk []byte, last bool) ([]byte, error) {
@@ -171,6 +196,9 @@ func (r *runner) callChunk(t *turn, function int, chunk lua.LString, last bool) 
 			return chunk, nil
 		}
 	case lua.LString:
+		if t.filter.script.leaves && v != chunk {
+			return chunk, wrongResult(fn, functionNames[function]+" returned another text, and the script says leaves_bodies = true: it returns nothing")
+		}
 		if f.reply == nil {
 			return v, nil
 		}
@@ -189,7 +217,7 @@ func (r *runner) callChunk(t *turn, function int, chunk lua.LString, last bool) 
 func (p *passage) checkHeld(r *runner) error {
 	held := p.weigh()
 	limit := r.frame.bodyBuffer()
-	if int64(held-p.held) <= limit {
+	if int64(held-p.kept) <= limit {
 		return nil
 	}
 	return core.Fail(500, "internal error", errors.New("functions of stage "+p.stage.name+" hold more of a body in ctx than the route's body_buffer, "+

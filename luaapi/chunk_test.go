@@ -185,6 +185,129 @@ func TestAChangedStreamTellsTheTruthAboutItself(t *testing.T) {
 	}
 }
 
+// looking is a filter that leaves bodies as they are and notes what it sees.
+const looking = `return { stage = "transform", leaves_bodies = true,
+	on_request_chunk = function(chunk, ctx, conf, last) gw.shared.rpush("seen", "request", chunk .. (last and "!" or "")) end,
+	on_response_chunk = function(chunk, ctx, conf, last) gw.shared.rpush("seen", "response", chunk .. (last and "!" or "")) return chunk end }`
+
+// seenBy is what was noted.
+func seenBy(t *testing.T, b *luatest.Bench, which string) string {
+	t.Helper()
+	reader, err := luatest.New(luatest.Options{Before: b, Files: map[string]string{"gateway.toml": config, "scripts/reader.lua": `return { stage = "log", on_request = function()
+		local all = ""
+		repeat local one = gw.shared.lpop("seen", "` + which + `") all = all .. (one or "") until not one
+		return gw.respond(200, all)
+	end }`}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reader.Do(luatest.Request{}).Body
+}
+
+func TestABodyThatIsOnlyLookedAtKeepsItsHead(t *testing.T) {
+	b := bench(t, "", map[string]string{"filter": looking})
+	headers := lines("ETag", `"1"`, "Last-Modified", "x", "Accept-Ranges", "bytes", "Content-Digest", "y", "Content-Length", "5")
+	b.Upstream = func(f luatest.Forwarded) luatest.Answer {
+		if f.Header("Content-MD5") != "x" || f.Body != "text" || f.Header("Range") != "" {
+			t.Errorf("upstream saw %+v", f)
+		}
+		return luatest.Answer{Status: 200, Body: "hello", Headers: headers}
+	}
+	x := b.Exchange(luatest.Request{Method: "POST", Body: "text", Headers: lines("Content-MD5", "x", "Range", "bytes=0-1")})
+	stage := b.Pipeline.Stages(x.Route)[0].(core.BodyStage)
+	if err := stage.StreamRequest(x); err != nil || x.Request.Body.Length() != 4 {
+		t.Errorf("the request's length is %d, %v", x.Request.Body.Length(), err)
+	}
+	x = b.Exchange(luatest.Request{Method: "POST", Body: "text", Headers: lines("Content-MD5", "x", "Range", "bytes=0-1")})
+	a := b.Serve(x)
+	if a.Body != "hello" || len(a.Headers) != len(headers) || a.Err != nil {
+		t.Errorf("%+v", a)
+	}
+	if got := seenBy(t, b, "request") + " " + seenBy(t, b, "response"); got != "text! hello!" {
+		t.Errorf("the functions saw %q", got)
+	}
+	x = b.Exchange(luatest.Request{})
+	x.Response.Status, x.Reached = 200, 1
+	x.Response.Body.Attach(strings.NewReader("hello"), 5)
+	if err := stage.StreamResponse(x); err != nil {
+		t.Fatal(err)
+	}
+	if length := x.Response.Body.Length(); length != 5 {
+		t.Errorf("the answer's length is %d", length)
+	}
+}
+
+func TestACodedBodyIsDecodedForWhoOnlyLooksToo(t *testing.T) {
+	b := bench(t, "", map[string]string{"filter": looking})
+	b.Upstream = func(luatest.Forwarded) luatest.Answer {
+		return luatest.Answer{Status: 200, Body: coded(t, "gzip", "hello"), Headers: lines("Content-Encoding", "gzip", "ETag", `"1"`)}
+	}
+	if a := b.Do(luatest.Request{}); a.Body != "hello" || a.Header("ETag") != "" || a.Header("Content-Encoding") != "" || a.Err != nil {
+		t.Errorf("%+v", a)
+	}
+	if got := seenBy(t, b, "response"); got != "hello!" {
+		t.Errorf("the function saw %q", got)
+	}
+}
+
+func TestOneFilterThatChangesBodiesIsEnough(t *testing.T) {
+	b := bench(t, "", map[string]string{"filter": looking, "other": `return { stage = "transform", on_response_chunk = function(chunk) return chunk:upper() end }`})
+	b.Upstream = func(luatest.Forwarded) luatest.Answer {
+		return luatest.Answer{Status: 200, Body: "hello", Headers: lines("ETag", `"1"`)}
+	}
+	if a := b.Do(luatest.Request{}); a.Body != "HELLO" || a.Header("ETag") != "" {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestAFilterThatLeavesBodiesCannotChangeThem(t *testing.T) {
+	for _, text := range []string{`""`, `"other"`, `chunk .. "x"`} {
+		script := `return { stage = "transform", leaves_bodies = true, on_request_chunk = function(chunk) return ` + text + ` end }`
+		a, seen, _ := chunked(t, "", map[string]string{"filter": script}, "text")
+		if a.Status != 500 || a.Err == nil || !strings.Contains(a.Err.Error(), "filter.lua:1: on_request_chunk returned another text, and the script says leaves_bodies = true") || seen.Body != "" {
+			t.Errorf("%s: %+v, upstream saw %q", text, a, seen.Body)
+		}
+	}
+}
+
+// later is a source whose end comes after its bytes, when it is let.
+type later struct {
+	pieces
+	ended bool
+}
+
+func (s *later) AtHand() bool { return len(s.pieces) > 0 || s.ended }
+
+// A receiver that counts has a whole body before its end has come: the last bytes wait for the functions' last call.
+func TestTheLastCallMayStillRefuseABodyOfKnownLength(t *testing.T) {
+	script := `return { stage = "transform", leaves_bodies = true, on_request_chunk = function(chunk, ctx, conf, last)
+		if last then return gw.respond(400, "not whole") end
+	end }`
+	b := bench(t, "", map[string]string{"filter": script})
+	x := b.Exchange(luatest.Request{Method: "POST"})
+	src := &later{pieces: pieces{strings.Repeat("a", 32<<10), strings.Repeat("b", 32<<10)}}
+	x.Request.Body.Attach(src, 64<<10)
+	if err := b.Pipeline.Stages(x.Route)[0].(core.BodyStage).StreamRequest(x); err != nil {
+		t.Fatal(err)
+	}
+	body := &x.Request.Body
+	got := make([]byte, 64<<10)
+	if n, err := io.ReadFull(body, got[:32<<10]); n != 32<<10 || err != nil {
+		t.Fatalf("%d bytes, %v", n, err)
+	}
+	if body.AtHand() {
+		t.Error("the last bytes are at hand before the end has come")
+	}
+	src.ended = true
+	if !body.AtHand() {
+		t.Error("nothing is at hand after the end has come")
+	}
+	n, err := body.Read(got)
+	if _, answered := errors.AsType[*core.Answered](err); n != 0 || !answered {
+		t.Errorf("%d more bytes, %v", n, err)
+	}
+}
+
 func TestAPartOfAnAnswerIsNotWorkedOn(t *testing.T) {
 	script := `return { stage = "transform", on_response_chunk = function(chunk) return chunk:upper() end }`
 	b := bench(t, "", map[string]string{"filter": script})

@@ -26,6 +26,7 @@ type script struct {
 	schema    *schema
 	identity  []string
 	has       [functions]bool
+	leaves    bool // its functions of chunks leave bodies as they are
 }
 
 // The functions of a script's table.

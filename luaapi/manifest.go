@@ -26,9 +26,12 @@ func (b *builder) readTable(s *script, t *lua.LTable) {
 		} else if read := manifest[string(name)]; read != nil {
 			read(b, s, line, v)
 		} else {
-			b.scriptFault(s, line, "the table has an unknown field %s%s: a filter has stage, order, config, identity, on_error, on_timeout, init, on_request, on_response, on_request_chunk, on_response_chunk and on_log",
+			b.scriptFault(s, line, "the table has an unknown field %s%s: a filter has stage, order, config, identity, on_error, on_timeout, leaves_bodies, init, on_request, on_response, on_request_chunk, on_response_chunk and on_log",
 				describe(key), meant(string(name)))
 		}
+	}
+	if s.leaves && !s.has[onRequestChunk] && !s.has[onResponseChunk] {
+		b.scriptFault(s, lineOf(s.source, "leaves_bodies"), "leaves_bodies speaks of on_request_chunk and on_response_chunk, and the table has neither")
 	}
 	if s.stage == "" {
 		b.scriptFault(s, lastLine(s.source), `the table has no stage: write stage = "NAME" with one of %s`, strings.Join(b.o.Config.Pipeline.Stages, ", "))
@@ -62,6 +65,12 @@ var manifest = map[string]func(b *builder, s *script, line int, v lua.LValue){
 	},
 	"on_timeout": func(b *builder, s *script, line int, v lua.LValue) {
 		s.onTimeout = b.readPolicy(s, line, "on_timeout", v)
+	},
+	"leaves_bodies": func(b *builder, s *script, line int, v lua.LValue) {
+		leaves, ok := v.(lua.LBool)
+		if s.leaves = bool(leaves); !ok {
+			b.scriptFault(s, line, "leaves_bodies is %s, not true or false", describe(v))
+		}
 	},
 	"config": func(b *builder, s *script, line int, v lua.LValue) {
 		if config, ok := v.(*lua.LTable); ok {

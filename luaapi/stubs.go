@@ -66,6 +66,7 @@ const handWritten = `
 ---@field identity? string[] headers that only this filter may set
 ---@field on_error? "fail"|"continue" what an error does to the request
 ---@field on_timeout? "fail"|"continue" what a function that spends its time budget does to it; default: as any other error
+---@field leaves_bodies? boolean its functions of chunks leave bodies as they are: these keep their length and validators
 ---@field init? fun(conf: table): any once in each VM and for each distinct settings; what it gives is conf.state
 ---@field on_request? fun(req: gw.Request, ctx: gw.Context, conf: table): gw.Reply?
 ---@field on_response? fun(res: gw.Response, ctx: gw.Context, conf: table)

@@ -1,6 +1,7 @@
 -- Ends an upload that grows too long while it streams: 413 for the client, a cut for the upstream. Nothing is held in memory.
 local M = {
   stage = "transform",
+  leaves_bodies = true, -- so that the upstream is told how long they are
   config = { most = { "size", required = true } },
 }
 
