@@ -33,6 +33,7 @@ type world struct {
 	load      *load
 	provider  *provider
 	directory *ldaptest.Server
+	redis     *sets
 }
 
 type worldKey struct{}

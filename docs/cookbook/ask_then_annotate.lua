@@ -6,6 +6,7 @@ local M = {
     upstream = { "string", required = true, doc = "who is asked" },
     path = { "string", default = "/" },
     header = { "string", default = "X-Verdict", doc = "header of the answer that is passed on" },
+    timeout = { "duration", default = "5s" },
   },
 }
 
@@ -14,10 +15,10 @@ function M.on_request(req, ctx, conf)
     upstream = conf.upstream,
     path = conf.path,
     json = { method = req.method, path = req.path },
-    timeout = "5s",
+    timeout = conf.timeout,
   }
-  if not answer then
-    error(err)
+  if not answer or answer.status >= 400 then
+    error(err or "refused with " .. answer.status)
   end
   req.headers[conf.header] = answer.headers[conf.header]
   req.headers["X-Verdict-Length"] = #answer.body

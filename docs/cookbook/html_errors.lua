@@ -1,4 +1,4 @@
--- Answers of JSON with a status from 400 become a page for people: the same status, HTML, the length of the page.
+-- Answers of JSON that are no success (2xx) become a page for people: the same status, HTML, the length of the page.
 local page = [[
 <!doctype html>
 <title>Sorry</title>
@@ -10,7 +10,7 @@ local M = { stage = "transform" }
 
 function M.on_response(res)
   local kind = res.headers["Content-Type"] or ""
-  if res.status >= 400 and gw.re.test(kind, "(?i)^application/([a-z.-]+\\+)?json\\b") then
+  if res.status >= 300 and res.status ~= 304 and gw.re.test(kind, "(?i)^application/([a-z.-]+\\+)?json\\b") then
     res:set_body(page)
     res.headers["Content-Type"] = "text/html; charset=utf-8"
   end

@@ -5,7 +5,7 @@ local M = { stage = "transform" }
 
 function M.on_response(res, ctx)
   local kind = res.headers["Content-Type"] or ""
-  if res.status >= 400 and gw.re.test(kind, "(?i)^application/([a-z.-]+\\+)?json\\b") then
+  if res.status >= 300 and res.status ~= 304 and gw.re.test(kind, "(?i)^application/([a-z.-]+\\+)?json\\b") then
     ctx.page = page
     res.headers["Content-Type"] = "text/html; charset=utf-8"
   end

@@ -13,7 +13,7 @@ local M = {
 local function sit_down(client, conf)
   for _, server in ipairs(conf.servers) do
     for seat = 1, conf.seats do
-      if gw.shared.add("seats", server .. "/" .. seat, client, conf.keep) then
+      if gw.shared.add("seats", server .. "/" .. seat, client, conf.keep + 1) then -- whoever sat here has left before
         if gw.shared.add("seat of", client, server, conf.keep) then
           return server
         end
