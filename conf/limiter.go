@@ -285,8 +285,8 @@ func (b *binder) checkLimiter(path string, l *Limiter) {
 
 // fits says which settings belong to which kinds.
 var fits = map[string][]string{
-	"burst": {"rate"}, "zone": {"quota"}, "redis": {"rate", "quota"}, "hybrid": {"rate", "quota"}, "lease": {"rate", "quota"},
-	"on_store_error": {"rate", "quota"}, "gateways": {"rate", "quota"}, "max_keys": {"rate", "quota"}, "tiers": {"rate", "quota"}, "keys": {"rate", "quota"},
+	"burst": {"rate"}, "zone": {"quota"}, "redis": {"rate", "quota", "concurrency"}, "hybrid": {"rate", "quota"}, "lease": {"rate", "quota"},
+	"on_store_error": {"rate", "quota", "concurrency"}, "gateways": {"rate", "quota", "concurrency"}, "max_keys": {"rate", "quota"}, "tiers": {"rate", "quota"}, "keys": {"rate", "quota"},
 	"keys_file": {"rate", "quota"}, "keys_redis": {"rate", "quota"},
 }
 

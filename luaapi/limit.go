@@ -162,7 +162,7 @@ const (
 func askLimit(a vm.Args, how int) int {
 	f := current(a.L)
 	l, name := limiterArg(a, f, 4)
-	_, slots := l.(*limit.Concurrency)
+	slots := limit.Slots(l)
 	if how == acquires && !slots {
 		a.Bad(1, "the limiter %q has no slots: only one with concurrency does", visible(name))
 	}
@@ -282,25 +282,35 @@ func (s *slot) Release() { s.limiter.Return(s.key, s.cost) }
 func releaseLimit(a vm.Args) int {
 	f := current(a.L)
 	l, name := limiterArg(a, f, 0)
-	if _, slots := l.(*limit.Concurrency); !slots {
+	if !limit.Slots(l) {
 		a.Bad(1, "the limiter %q has no slots: only one with concurrency does", visible(name))
 	}
 	var buf [128]byte
 	key, released := keyArg(a, f, buf[:0]), false
-	held := f.x.Held()
+	if limit.Waits(l) {
+		wait(a, f, func() { released = dropSlots(f.x, l, key) })
+	} else {
+		released = dropSlots(f.x, l, key)
+	}
+	return a.Return(lua.LBool(released))
+}
+
+// dropSlots gives back what an exchange holds of a limiter for a key, and tells whether that was anything.
+func dropSlots(x *core.Exchange, l limit.Limiter, key string) (released bool) {
+	held := x.Held()
 	for i := len(held) - 1; i >= 0; i-- {
 		if s, ok := held[i].(*slot); ok && s.limiter == l && s.key == key {
-			f.x.Drop(i)
+			x.Drop(i)
 			released = true
 		}
 	}
-	return a.Return(lua.LBool(released))
+	return released
 }
 
 func resetLimit(a vm.Args) int {
 	f := current(a.L)
 	l, _ := limiterArg(a, f, 3)
-	if _, slots := l.(*limit.Concurrency); slots {
+	if limit.Slots(l) {
 		a.Bad(1, "slots are given back with gw.limit.release, not reset")
 	}
 	var buf [128]byte

@@ -214,7 +214,7 @@ func Waits(l Limiter) bool {
 		return waitsAny(l.members)
 	case *Tiered:
 		return Waits(l.base) || l.lookup != nil
-	case *Remote, *Hybrid:
+	case *Remote, *Hybrid, *RemoteConcurrency:
 		return true
 	}
 	return false

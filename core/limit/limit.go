@@ -3,7 +3,7 @@
 // A [TokenBucket] holds one bucket for each key. Exactly burst takes pass at once, then one for each 1/rate. Takes from any
 // number of goroutines never grant more than that, and never less: they are exact, lock-free and do not allocate. A [Quota] counts by the
 // calendar, a [Concurrency] what is under way; [All] and [First] join limiters; [Tiered] gives keys rates of their own. A [Remote] keeps
-// its state in Redis, where all gateways see it, and a [Hybrid] takes from there in advance. A [Registry] keeps limiters by name while
+// its state in Redis, where all gateways see it, a [RemoteConcurrency] its slots, and a [Hybrid] takes from there in advance. A [Registry] keeps limiters by name while
 // generations of the configuration come and go, so that a reload refills nothing.
 //
 //	bucket, err := limit.NewTokenBucket(limit.Options{Rate: limit.Rate{Count: 5, Per: time.Second}, Burst: 10})

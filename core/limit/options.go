@@ -52,6 +52,8 @@ type Options struct {
 	Hybrid       bool
 	Lease        int64
 	OnStoreError OnStoreError
+	// SlotTime is how long Redis holds slots of a gateway that says nothing more; 0 is the constant of that name.
+	SlotTime time.Duration
 	// Gateways is how many gateways there are at least, by which they share while the store is away; those seen there count too.
 	Gateways int64
 
@@ -90,8 +92,8 @@ func (o Options) with(t Terms) Options {
 func (o Options) check() error {
 	switch o.Kind {
 	case KindConcurrency:
-		if o.Redis != nil {
-			return errors.New("slots are counted in each gateway: a limiter of concurrency has no store")
+		if o.Hybrid {
+			return errors.New("slots are not taken in advance: a limiter of concurrency is not hybrid")
 		}
 		_, err := NewConcurrency(o.Burst)
 		return err
@@ -131,6 +133,8 @@ func (o Options) checkTerms(t Terms) error {
 // build makes the limiter of options for one set of terms.
 func (o Options) build(name string, stores *stores) (Limiter, error) {
 	switch {
+	case o.Kind == KindConcurrency && o.Redis != nil:
+		return newRemoteConcurrency(name, stores.store(o.Redis, o.Gateways), o)
 	case o.Kind == KindConcurrency:
 		return NewConcurrency(o.Burst)
 	case o.Redis != nil:
@@ -154,6 +158,8 @@ func (o Options) change(l Limiter) {
 		l.Set(o.Burst)
 	case *Concurrency:
 		l.Set(o.Burst)
+	case *RemoteConcurrency:
+		l.set(o)
 	case *Remote:
 		_ = l.set(o)
 	case *Hybrid:

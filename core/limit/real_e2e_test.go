@@ -164,3 +164,19 @@ func BenchmarkE2ETakeInRedis(b *testing.B) {
 		})
 	}
 }
+
+func TestE2ESlotsOfADeadGatewayComeFree(t *testing.T) {
+	s := redistest.Start(t)
+	brief := func(o *limit.Options) { o.SlotTime = 2 * time.Second }
+	alive, l := running(t, realWorld(t, redis.Options{Addresses: []string{s.Address}}), 3, brief)
+	_, dead := running(t, realWorld(t, redis.Options{Addresses: []string{s.Address}}), 3, brief)
+	if !l.Take("a", 1).OK || granted(dead, "a", 9, 1) != 2 {
+		t.Fatal("three slots for both")
+	}
+	redistest.Until(t, "the dead gateway's slots are free", func() bool {
+		alive.Sweep()
+		return l.Peek("a", 2).OK
+	}, func() string { return "" })
+	l.Return("a", 1)
+	redistest.Until(t, "all is forgotten", func() bool { return s.Do("EXISTS", "moongate:{a}:slots#slots") == "0" }, func() string { return "" })
+}

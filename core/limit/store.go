@@ -51,7 +51,17 @@ func (s *Store) run(ops []*operation, keys, args []string) ([]Decision, error) {
 
 // lease is run that tells how much a lease of the last operation brought, too.
 func (s *Store) lease(ops []*operation, keys, args []string) (decisions []Decision, got int64, err error) {
-	v, err := s.client.Run(remoteScript, keys, args)
+	return s.ask(remoteScript, ops, keys, args)
+}
+
+// runScript is run for another script with the same answer.
+func (s *Store) runScript(script *redis.Script, ops []*operation, keys, args []string) ([]Decision, error) {
+	decisions, _, err := s.ask(script, ops, keys, args)
+	return decisions, err
+}
+
+func (s *Store) ask(script *redis.Script, ops []*operation, keys, args []string) (decisions []Decision, got int64, err error) {
+	v, err := s.client.Run(script, keys, args)
 	if err != nil {
 		s.complain(err)
 		return nil, 0, err

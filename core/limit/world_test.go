@@ -44,8 +44,11 @@ func simulated(t *testing.T) world {
 func (w *world) declare(t *testing.T, p *limit.Plan, name string, o limit.Options) limit.Limiter {
 	t.Helper()
 	w.options(&o)
-	if o.Kind != limit.KindBucket && o.Kind != limit.KindQuota {
+	switch o.Kind {
+	case limit.KindAll, limit.KindFirst:
 		o.Redis, o.Hybrid = nil, false
+	case limit.KindConcurrency:
+		o.Hybrid = false
 	}
 	l, err := p.Declare(name, o)
 	if err != nil {
@@ -69,7 +72,8 @@ type simulator struct {
 	clock   clock
 	mu      sync.Mutex
 	texts   map[string]string
-	expires map[string]int64 // in milliseconds
+	sorted  map[string]map[string]float64 // sorted sets
+	expires map[string]int64              // in milliseconds
 	scripts map[string]string
 	lua     *lua.LState
 	loaded  map[string]*lua.LFunction
@@ -78,7 +82,7 @@ type simulator struct {
 }
 
 func newSimulator(t *testing.T) *simulator {
-	s := &simulator{fake: redistest.NewFake(t), texts: map[string]string{}, expires: map[string]int64{}, scripts: map[string]string{},
+	s := &simulator{fake: redistest.NewFake(t), texts: map[string]string{}, sorted: map[string]map[string]float64{}, expires: map[string]int64{}, scripts: map[string]string{},
 		lua: lua.NewState(), loaded: map[string]*lua.LFunction{}, epoch: time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC)}
 	mod := s.lua.NewTable()
 	mod.RawSetString("call", s.lua.NewFunction(s.call))
@@ -173,7 +177,11 @@ func (s *simulator) call(L *lua.LState) int {
 	key := L.OptString(2, "")
 	if at, ok := s.expires[key]; ok && s.micros()/1000 >= at {
 		delete(s.texts, key)
+		delete(s.sorted, key)
 		delete(s.expires, key)
+	}
+	if key != "moongate:{gateways}" && s.callSorted(L, key) {
+		return 1
 	}
 	switch L.CheckString(1) {
 	case "TIME":
@@ -194,6 +202,10 @@ func (s *simulator) call(L *lua.LState) int {
 		L.Push(lua.LString("OK"))
 	case "DEL":
 		delete(s.texts, key)
+		delete(s.sorted, key)
+		L.Push(lua.LNumber(1))
+	case "PEXPIRE":
+		s.expires[key] = s.micros()/1000 + int64(lua.LVAsNumber(L.Get(3)))
 		L.Push(lua.LNumber(1))
 	case "ZCARD":
 		s.told++
@@ -204,6 +216,41 @@ func (s *simulator) call(L *lua.LState) int {
 	return 1
 }
 
+// callSorted is redis.call of a sorted set; false when the command is another.
+func (s *simulator) callSorted(L *lua.LState, key string) bool {
+	set, name := s.sorted[key], L.CheckString(1)
+	switch name {
+	case "ZSCORE":
+		if score, ok := set[L.CheckString(3)]; ok {
+			L.Push(lua.LString(strconv.FormatFloat(score, 'f', -1, 64)))
+		} else {
+			L.Push(lua.LFalse)
+		}
+	case "ZADD":
+		if set == nil {
+			set = map[string]float64{}
+			s.sorted[key] = set
+		}
+		set[L.CheckString(4)] = float64(lua.LVAsNumber(L.Get(3)))
+		L.Push(lua.LNumber(1))
+	case "ZREM":
+		_, had := set[L.CheckString(3)]
+		delete(set, L.CheckString(3))
+		L.Push(map[bool]lua.LNumber{true: 1}[had])
+	case "ZRANGEBYSCORE": // from above 0
+		var found []string
+		for member, score := range set {
+			if score > 0 && score <= float64(lua.LVAsNumber(L.Get(4))) {
+				found = append(found, member)
+			}
+		}
+		L.Push(table(L, found))
+	default:
+		return false
+	}
+	return true
+}
+
 // keys is how many keys the Redis holds that have not expired.
 func (s *simulator) keys() int {
 	s.mu.Lock()
@@ -211,6 +258,11 @@ func (s *simulator) keys() int {
 	n := 0
 	for key := range s.texts {
 		if at, ok := s.expires[key]; !ok || s.micros()/1000 < at {
+			n++
+		}
+	}
+	for key := range s.sorted {
+		if s.micros()/1000 < s.expires[key] {
 			n++
 		}
 	}

@@ -1,0 +1,93 @@
+package limit_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/moongate/moongate/core/limit"
+	"github.com/moongate/moongate/core/redis"
+	"github.com/moongate/moongate/core/redis/redistest"
+)
+
+// running is a limiter of slots with the registry that sweeps it.
+func running(t *testing.T, w world, slots int64, change func(*limit.Options)) (*limit.Registry, limit.Limiter) {
+	t.Helper()
+	r, o := new(limit.Registry), slotOptions(slots)
+	if change != nil {
+		change(&o)
+	}
+	p := r.Plan()
+	l := w.declare(t, p, "slots", o)
+	p.Commit()
+	return r, l
+}
+
+func TestGatewaysShareSlotsAndADeadOnesComeFree(t *testing.T) {
+	s := newSimulator(t)
+	alive, l := running(t, s.world(t, ""), 3, nil)
+	_, dead := running(t, s.world(t, ""), 3, nil)
+	if !l.Take("a", 1).OK || granted(dead, "a", 9, 1) != 2 || l.Take("a", 1).OK {
+		t.Fatal("three slots for both")
+	}
+	for range 5 { // the one goes on telling that it holds its slot, the other says nothing
+		s.clock.forward(limit.SlotTime / 2)
+		before := s.fake.Seen()
+		alive.Sweep()
+		redistest.Until(t, "the lease is prolonged", func() bool { return s.fake.Seen() > before }, func() string { return "" })
+	}
+	if n := granted(l, "a", 9, 1); n != 2 {
+		t.Errorf("%d came free, want the 2 of the dead gateway", n)
+	}
+	dead.Return("a", 2) // it was not dead: what it gives back is others' by now
+	if l.Take("a", 1).OK {
+		t.Error("a slot was given back that nobody held")
+	}
+	l.Return("a", 3)
+	if n := s.keys(); n != 0 {
+		t.Errorf("%d keys are left", n)
+	}
+}
+
+func TestSlotsOutliveARedisThatForgets(t *testing.T) {
+	s := newSimulator(t)
+	r, l := running(t, s.world(t, ""), 2, nil)
+	granted(l, "a", 2, 1)
+	s.mu.Lock()
+	clear(s.sorted)
+	s.mu.Unlock()
+	s.clock.forward(limit.SlotTime / 2)
+	r.Sweep()
+	redistest.Until(t, "they are claimed again", func() bool { return l.Peek("a", 1).Remaining == 0 }, func() string { return "" })
+}
+
+func TestSlotsWhileRedisIsAway(t *testing.T) {
+	for policy, want := range map[limit.OnStoreError]int{limit.StoreErrorLocal: 2, limit.StoreErrorOpen: 9, limit.StoreErrorClosed: 0} {
+		f := redistest.NewFake(t)
+		f.Down()
+		c := connect(t, redis.Options{Addresses: []string{f.Address}, Timeout: 50 * time.Millisecond})
+		w := world{options: func(o *limit.Options) { o.Redis = c }}
+		_, l := running(t, w, 4, func(o *limit.Options) { o.OnStoreError, o.Gateways = policy, 2 })
+		for range 2 {
+			if n := granted(l, "a", 9, 1); n != want {
+				t.Errorf("policy %d: %d passed, want %d", policy, n, want)
+			}
+			if d := l.Take("a", 1); policy == limit.StoreErrorClosed && !d.Unavailable {
+				t.Errorf("closed: %+v", d)
+			}
+			l.Return("a", 3)
+			l.Return("a", 100)
+		}
+		if u := l.(limit.Counted).Usage(); u.Keys != 0 || u.StoreErrors == 0 {
+			t.Errorf("policy %d: usage %+v", policy, u)
+		}
+	}
+}
+
+func TestHybridSlotsAreRefused(t *testing.T) {
+	s := newSimulator(t)
+	o := slotOptions(2)
+	o.Redis, o.Hybrid = s.world(t, "").redis, true
+	if _, err := new(limit.Registry).Plan().Declare("slots", o); err == nil {
+		t.Error("they were taken")
+	}
+}
