@@ -30,6 +30,7 @@ func helpVerb() verb {
 		name:  "help",
 		does:  "tell what the program does, or what a verb does: help VERB",
 		about: "usage: moongate help [VERB]",
+		many:  true,
 		declare: func(fs *flag.FlagSet) func(streams) error {
 			return func(s streams) error { return help(fs.Args(), s.out) }
 		},

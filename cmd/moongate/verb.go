@@ -15,6 +15,7 @@ type verb struct {
 	does  string // one line for the list of verbs
 	about string // what --help says above the flags
 	takes string // what it wants beside flags, such as "FILE"; "": nothing
+	many  bool   // it takes any number of arguments, which it finds in its flags
 	// declare adds the verb's flags to a set and returns what runs once they are parsed.
 	declare func(fs *flag.FlagSet) func(streams) error
 	given   *string // where that goes
@@ -24,7 +25,7 @@ type verb struct {
 type streams struct{ out, err io.Writer }
 
 func verbs() []verb {
-	return []verb{runVerb(), checkVerb(), reloadVerb(), statusVerb(), tokenVerb(), limitSimVerb(), demoVerb(), versionVerb(), helpVerb()}
+	return []verb{runVerb(), checkVerb(), reloadVerb(), statusVerb(), tokenVerb(), testVerb(), limitSimVerb(), demoVerb(), versionVerb(), helpVerb()}
 }
 
 // The exit codes of the program.
@@ -84,7 +85,7 @@ func (v verb) call(args []string, s streams) int {
 			return v.fail(s, usagef("%s", doubleDash(err.Error())))
 		}
 	}
-	if v.name != "help" && fs.NArg() > 0 {
+	if !v.many && fs.NArg() > 0 {
 		return v.fail(s, usagef("does not know what to do with %q", fs.Arg(0)))
 	}
 	if err := do(s); err != nil {
