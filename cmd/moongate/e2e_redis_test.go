@@ -4,31 +4,28 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"testing"
+	"sync"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/moongate/moongate/core/redis/redistest"
 )
 
-// redisCommand starts a Redis that knows sets, says what is in them, and lets it fail.
-func redisCommand(ts *testscript.TestScript, neg bool, args []string) {
+// fakeRedisCommand starts a Redis that knows sets, says what is in them, and lets it fail.
+func fakeRedisCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
-		ts.Fatalf("usage: redis start, redis set NAME [MEMBER...], redis silent|answers|down|up")
+		ts.Fatalf("usage: fakeredis start, fakeredis set NAME [MEMBER...], fakeredis silent|answers|down|up")
 	}
 	w := worldOf(ts)
 	if args[0] == "start" {
-		w.redis = &sets{Fake: redistest.NewFake(lender{ts: ts}), members: map[string][]string{}}
+		w.redis = &sets{Fake: redistest.NewFake(w.t), members: map[string][]string{}}
 		w.redis.Answer(w.redis.answer)
 		ts.Setenv("REDIS", w.redis.Address)
 		return
 	}
 	switch {
 	case args[0] == "set" && len(args) > 1:
-		// Answer takes the fake's lock, under which answer reads
-		w.redis.Answer(func([]string) string { return "" })
-		w.redis.members[args[1]] = args[2:]
-		w.redis.Answer(w.redis.answer)
+		w.redis.set(args[1], args[2:])
 	case args[0] == "silent":
 		w.redis.Silence(true)
 	case args[0] == "answers":
@@ -38,17 +35,26 @@ func redisCommand(ts *testscript.TestScript, neg bool, args []string) {
 	case args[0] == "up":
 		ts.Check(w.redis.Up())
 	default:
-		ts.Fatalf("redis %s: unknown", args[0])
+		ts.Fatalf("fakeredis %s: unknown", args[0])
 	}
 }
 
 // sets is a Redis with sets.
 type sets struct {
 	*redistest.Fake
+	mu      sync.Mutex
 	members map[string][]string
 }
 
+func (s *sets) set(name string, members []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.members[name] = members
+}
+
 func (s *sets) answer(args []string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch strings.ToUpper(args[0]) {
 	case "SISMEMBER":
 		if slices.Contains(s.members[args[1]], args[2]) {
@@ -65,13 +71,3 @@ func (s *sets) answer(args []string) string {
 	}
 	return ""
 }
-
-// lender lends a script what helpers of tests ask for.
-type lender struct {
-	testing.TB
-	ts *testscript.TestScript
-}
-
-func (l lender) Helper()            {}
-func (l lender) Fatal(args ...any)  { l.ts.Fatalf("%s", fmt.Sprint(args...)) }
-func (l lender) Cleanup(end func()) { l.ts.Defer(end) }

@@ -82,5 +82,5 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"directory": directoryCommand,
 	"sign":      signCommand,
 	"trip":      tripCommand,
-	"redis":     redisCommand,
+	"fakeredis": fakeRedisCommand,
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -25,6 +26,7 @@ const patience = 20 * time.Second
 
 // world is what one script has started and seen. The script's goroutine owns it.
 type world struct {
+	t         testing.TB
 	gateway   *process
 	upstreams map[string]*stub
 	come      chan []answer // answers of a question in the background
@@ -38,7 +40,9 @@ type world struct {
 
 type worldKey struct{}
 
-func newWorld(*testscript.Env) *world { return &world{upstreams: map[string]*stub{}} }
+func newWorld(env *testscript.Env) *world {
+	return &world{t: env.T().(testing.TB), upstreams: map[string]*stub{}}
+}
 
 func worldOf(ts *testscript.TestScript) *world { return ts.Value(worldKey{}).(*world) }
 
