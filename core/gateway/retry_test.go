@@ -102,26 +102,51 @@ func TestARefusedEndpointIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestA5xxIsRelayedAndPutsTheEndpointOut(t *testing.T) {
-	bad, badHeads := recorder(t, "HTTP/1.1 500 Oops\r\nContent-Length: 3\r\n\r\nbad")
-	good, goodHeads := recorder(t, "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno")
-	h := open(t, fmt.Sprintf("[[upstream]]\nname = \"up\"\nendpoints = [%q, %q]\nhealth = { failures = 3, out = \"300ms\" }\n", bad, good)+route("up"))
-	relayed := 0
-	for range 20 {
-		if got := h.raw(getClose, 5*time.Second); strings.HasPrefix(got, "HTTP/1.1 500 Oops\r\n") {
-			relayed++
+func TestOnly5xxPutAnEndpointOut(t *testing.T) {
+	var status, asked atomic.Int64
+	failing := upstream(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(int(status.Load()))
+	})
+	good := upstream(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) })
+	between := func(out string) *house {
+		return open(t, fmt.Sprintf("[[upstream]]\nname = \"up\"\nendpoints = [%q, %q]\nhealth = { failures = 3, out = %q }\n", failing, good, out)+route("up"))
+	}
+	relayed := func(h *house) bool {
+		return strings.HasPrefix(h.raw(getClose, 10*time.Second), fmt.Sprintf("HTTP/1.1 %d ", status.Load()))
+	}
+	h := between("1h")
+	for _, theClients := range []int64{404, 401, 429} { // a valid answer: the client is at fault
+		status.Store(theClients)
+		for n := 0; n < 100; {
+			before := asked.Load()
+			if relayed(h) {
+				n++
+			} else if asked.Load() == before && !strings.Contains(h.scrape(), "moongate_upstream_ready_endpoints{upstream=\"up\"} 2\n") {
+				t.Fatalf("%d put the endpoint out", theClients)
+			}
 		}
 	}
-	if relayed != 3 || len(badHeads) != 3 || len(goodHeads) != 17 {
-		t.Errorf("%d relayed; %d and %d requests", relayed, len(badHeads), len(goodHeads))
+	status.Store(500)
+	before, n := asked.Load(), 0
+	for range 20 {
+		if relayed(h) {
+			n++
+		}
 	}
-	time.Sleep(350 * time.Millisecond)
-	for range 4 {
-		h.raw(getClose, 5*time.Second)
+	if sent := asked.Load() - before; n != 3 || sent != 3 {
+		t.Errorf("%d failures relayed, %d requests", n, sent)
 	}
-	if len(badHeads) != 4 {
-		t.Errorf("%d requests: it was not probed once when its time was over", len(badHeads))
-	}
+
+	h = between("1ms") // it is asked again, by and by, and once it works it is back
+	eventually(t, "three failures are relayed", func() bool {
+		if relayed(h) {
+			n++
+		}
+		return n >= 6
+	})
+	status.Store(200)
+	eventually(t, "it comes back by itself", func() bool { return relayed(h) })
 }
 
 func TestTimeLimitsHaveTheirStatuses(t *testing.T) {
