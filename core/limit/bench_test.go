@@ -56,3 +56,16 @@ func BenchmarkTakeMillionKeys(b *testing.B) {
 	}
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/n, "B/key")
 }
+
+// BenchmarkReadMillionLines is what memory itself takes: one number out of 32 MiB, anywhere, each read after the one before.
+func BenchmarkReadMillionLines(b *testing.B) {
+	memory := make([]uint64, 4<<20)
+	for i := range memory {
+		memory[i] = uint64(i) &^ 1
+	}
+	at, sum := uint64(1), uint64(0)
+	for b.Loop() {
+		at = at*6364136223846793005 + 1442695040888963407 + sum&1 // sum is even: it is only waited for
+		sum += memory[at>>42]
+	}
+}

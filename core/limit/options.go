@@ -57,7 +57,7 @@ type Options struct {
 	// Gateways is how many gateways there are at least, by which they share while the store is away; those seen there count too.
 	Gateways int64
 
-	// Ceiling bounds the buckets in memory (about 32 bytes each); 0 means DefaultCeiling. It is spread evenly over the
+	// Ceiling bounds the buckets in memory (20 to 27 bytes each); 0 means DefaultCeiling. It is spread evenly over the
 	// shards. A key that comes when its shard is at the ceiling, with no bucket full again, shares the shard's
 	// overflow bucket with others of its kind: memory and limit hold, such keys are served less.
 	Ceiling int
