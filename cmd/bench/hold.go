@@ -33,9 +33,12 @@ func descriptors() int {
 	return int(limit.Max)
 }
 
+// besides is how many files the gateway may need that are no connections of guests: listeners, pollers, logs, a script that is read.
+const besides = 24
+
 // hold opens the connections of a case, lets them rest, and asks all of them for a sign of life.
 func (b *bench) hold(name string) error {
-	n := min(b.held, descriptors()-100)
+	n := min(b.held, descriptors()-besides)
 	upstream, err := b.startSockets()
 	if err != nil {
 		return err
@@ -51,7 +54,7 @@ func (b *bench) hold(name string) error {
 	}
 	open := openIdle
 	if name == "websockets" { // each takes two of the gateway's descriptors
-		open, n = openSocket, min(n, descriptors()/2-100)
+		open, n = openSocket, min(n, (descriptors()-besides)/2)
 	}
 	var guests party
 	defer guests.leave()
