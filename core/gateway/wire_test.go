@@ -207,7 +207,9 @@ func TestInterimAnswersPass(t *testing.T) {
 
 func TestMalformedAnswersAre502(t *testing.T) {
 	for _, answer := range []string{
-		"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", "HTTP/1.1 099 X\r\n\r\n", "SSH-2.0\r\n\r\n",
+		"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", "HTTP/1.1 099 X\r\n\r\n", "HTTP/1.1 000 X\r\n\r\n", "SSH-2.0\r\n\r\n",
+		"HTTP/2.0 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding : chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+		"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "HTTP/1.1 200 OK\r\nX : a\r\n\r\n",
 	} {
 		url, heads := recorder(t, answer)

@@ -48,7 +48,6 @@ func (l *Leg) tryHTTP2(s *upstream.Streams, connect time.Duration) error {
 	l.round = r
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	l.x.Request.Upgrade = false
-	l.x.Request.Expect = false // the body is asked for when it is first read
 	began := core.Now()
 	r.body.begin(r, began)
 	if r.deadline = deadline(l.x); r.deadline != 0 {

@@ -13,6 +13,7 @@ import (
 type outgoing struct {
 	r       *round
 	none    bool
+	asked   bool        // the client was asked for it, if it held it back
 	trailer http.Header // announced names; their values come at the end
 
 	mu      sync.Mutex
@@ -33,13 +34,18 @@ func (o *outgoing) begin(r *round, now core.Instant) {
 
 // Read implements io.Reader for the transport.
 func (o *outgoing) Read(p []byte) (int, error) {
-	o.mu.Lock()
-	if o.stopped {
-		o.mu.Unlock()
+	if !o.enter() {
 		return 0, errEnded
 	}
-	o.reading, o.since = true, core.Now()
-	o.mu.Unlock()
+	if !o.asked {
+		if o.asked = true; !o.r.ask() {
+			o.mu.Lock()
+			o.leave()
+			o.mu.Unlock()
+			<-o.r.ctx.Done()
+			return 0, errEnded
+		}
+	}
 	body := &o.r.l.x.Request.Body
 	n, err := body.Read(p)
 	o.mu.Lock()
@@ -55,9 +61,40 @@ func (o *outgoing) Read(p []byte) (int, error) {
 		o.err = err
 		o.r.cancel(err) // no answer to half a request is worth waiting for
 	}
+	o.leave()
+	return n, err
+}
+
+// enter makes sure that the exchange goes on until leave. It tells false when it has ended.
+func (o *outgoing) enter() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.stopped {
+		return false
+	}
+	o.reading, o.since = true, core.Now()
+	return true
+}
+
+// leave is called with the lock held.
+func (o *outgoing) leave() {
 	o.reading, o.since = false, core.Now()
 	o.idle.Broadcast()
-	return n, err
+}
+
+// ask has a client that holds its body back send it. It tells false when the answer has come first: then the body is of no use, and the client
+// is written to by others.
+func (r *round) ask() bool {
+	q := &r.l.x.Request
+	if _, whole := q.Body.Whole(); whole {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !q.Expect {
+		return true
+	}
+	return !r.over && r.l.client.Continue() == nil
 }
 
 // Close implements io.Closer for the transport, which may call it while it reads.
