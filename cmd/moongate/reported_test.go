@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -294,5 +295,54 @@ func TestReloadsOfScriptsLeaveNothingBehind(t *testing.T) {
 		return g <= goroutines+4 && f <= files+4 && b <= heap+heap/10+2<<20
 	}) {
 		t.Errorf("before: %d goroutines, %d descriptors, %d bytes; after 200 reloads: %d, %d, %d", goroutines, files, heap, g, f, b)
+	}
+}
+
+// TestABodyThatNoScriptReadsStreams: scripts look at everything but the body, in every phase. Each piece of a slow upload is at the
+// upstream before the client sends the next, in all more than any buffer holds.
+func TestABodyThatNoScriptReadsStreams(t *testing.T) {
+	const looks = `return { stage = "transform",
+  on_request = function(req, ctx) ctx.length = req.headers["Content-Length"]; req.headers["X-Seen"] = "1" end,
+  on_response = function(res, ctx) res.headers["X-Length"] = ctx.length; res.headers["X-Path"] = res.req.path end,
+  on_log = function(entry, ctx) entry:write({ length = ctx.length }) end }`
+	const pieces, size = 64, 128 << 10
+	for _, w := range wires {
+		t.Run(w.name, func(t *testing.T) {
+			read := make(chan int, 1)
+			client, url := between(t, w.in, w.out, looks, func(_ http.ResponseWriter, r *http.Request) {
+				piece := make([]byte, size)
+				for i := range pieces {
+					if _, err := io.ReadFull(r.Body, piece); err != nil || piece[0] != byte(i) || piece[size-1] != byte(i) {
+						t.Errorf("piece %d: %v", i, err)
+						close(read)
+						return
+					}
+					read <- i
+				}
+				if _, err := r.Body.Read(piece); err != io.EOF {
+					t.Errorf("behind the last piece: %v", err)
+				}
+			})
+			r, body := io.Pipe()
+			go func() {
+				for i := range pieces {
+					if _, err := body.Write(bytes.Repeat([]byte{byte(i)}, size)); err != nil {
+						return
+					}
+					if _, ok := <-read; !ok {
+						break
+					}
+				}
+				_ = body.Close()
+			}()
+			resp, err := client.Post(url, "application/octet-stream", r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if resp.StatusCode != 200 || resp.Header.Get("X-Path") != "/" {
+				t.Errorf("status %d, %v", resp.StatusCode, resp.Header)
+			}
+		})
 	}
 }
