@@ -79,7 +79,8 @@ func milliseconds(from, to core.Instant) lua.LValue {
 var entryMethods = []vm.Func{
 	{Name: "entry:write", Phases: phaseLog,
 		Doc: "Writes the access line of this request: the gateway's own members, and those of extra behind them. Without a call there is no line, and a " +
-			"second one raises: a request has one line. Secrets are masked as in gw.log. It never waits.",
+			"second one raises: a request has one line. Secrets are masked as in gw.log. An extra that cannot be written, such as one " +
+			"of more than 64 KiB, raises, and the line goes out without it. It never waits.",
 		Params: []vm.Param{{Name: "extra", Type: "table<string, any>", Optional: true, Doc: "further members"}},
 		Do:     writeEntry},
 }
@@ -100,9 +101,11 @@ func writeEntry(a vm.Args) int {
 		m := f.m
 		out, err := encodeMasked(m.cache.buffer[:0], a.Table(2), maxExtra, m.stage.mask)
 		if err != nil {
+			f.writeLine(nil) // what a client sent must not keep its request out of the log
 			a.Bad(2, "%s", err)
 		}
 		if m.cache.buffer = out; out[0] != '{' {
+			f.writeLine(nil)
 			a.Bad(2, "a table with names expected, got a list")
 		}
 		if extra = out[:len(out)-1]; len(extra) > 1 {
@@ -111,12 +114,17 @@ func writeEntry(a vm.Args) int {
 			extra = nil
 		}
 	}
-	f.m.stage.services.AccessLine(f.x, extra)
+	f.writeLine(extra)
 	if cap(f.m.cache.buffer) > maxExtra {
 		f.m.cache.buffer = nil
 	}
-	f.x.Vars.Set(writtenKey, true)
 	return 0
+}
+
+// writeLine writes the exchange's one line.
+func (f *frame) writeLine(extra []byte) {
+	f.m.stage.services.AccessLine(f.x, extra)
+	f.x.Vars.Set(writtenKey, true)
 }
 
 func entryOf(a vm.Args) *frame {

@@ -143,7 +143,7 @@ function res:set_body(body) end
 ---@field res gw.Response The answer, read-only.
 local entry = {}
 
----Writes the access line of this request: the gateway's own members, and those of extra behind them. Without a call there is no line, and a second one raises: a request has one line. Secrets are masked as in gw.log. It never waits.
+---Writes the access line of this request: the gateway's own members, and those of extra behind them. Without a call there is no line, and a second one raises: a request has one line. Secrets are masked as in gw.log. An extra that cannot be written, such as one of more than 64 KiB, raises, and the line goes out without it. It never waits.
 ---@param extra? table<string, any> further members
 function entry:write(extra) end
 
