@@ -93,6 +93,7 @@ func (s source) Collect(out *metrics.Scrape) {
 	for upstream := range map[string]bool{"u1": true} {
 		out.UpstreamPool(upstream, pool)
 		out.Endpoints(upstream, s.endpoints)
+		out.Retries(upstream, 6)
 	}
 	out.KeySource("https://id.example.com/jwks.json", 3, 1, 2)
 	out.LogDropped(4)
@@ -168,6 +169,7 @@ func TestEveryMetricIsShownAndLintsClean(t *testing.T) {
 		`moongate_upstream_pool_acquires_total{upstream="u1",zone="eu-1"}`:                                           10,
 		`moongate_upstream_pool_waits_total{upstream="u1",zone="eu-1"}`:                                              2,
 		`moongate_upstream_pool_exhausted_total{upstream="u1",zone="eu-1"}`:                                          1,
+		`moongate_upstream_retries_total{upstream="u1",zone="eu-1"}`:                                                 6,
 		`moongate_upstream_ready_endpoints{upstream="u1",zone="eu-1"}`:                                               1,
 		`moongate_upstream_endpoint_ready{endpoint="http://127.0.0.1:2",upstream="u1",zone="eu-1"}`:                  0,
 		`moongate_shared_bytes{store="sessions",zone="eu-1"}`:                                                        512,
