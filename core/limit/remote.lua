@@ -7,68 +7,52 @@
 --   "q", count, b0, b1, b2, cost    a quota: the borders of the present and the next window, in milliseconds of Unix time
 -- The answer has four numbers for each limiter: granted (1 or 0), what remains, microseconds until cost fits (-1: never),
 -- microseconds until it is as good as new. All numbers stay below 2^53, where a float is exact.
+-- Redis runs one script at a time: what is slow here bounds all gateways together, so there are few calls, closures and tables.
 --
 -- A bucket is "AT REST C P": it is full again AT microseconds of Unix time and REST/C more. A quota is "END USED".
 
-local time = redis.call("TIME")
+local call, fmod, format, match = redis.call, math.fmod, string.format, string.match
+local time = call("TIME")
 local now = time[1] * 1000000 + time[2]
-local mode = ARGV[1]
-local need = tonumber(ARGV[2 + 6 * #KEYS])
-local answer, states, charged = {}, {}, false
+local millis = now / 1000
+millis = millis - millis % 1
+local mode, count = ARGV[1], #KEYS
+local need = tonumber(ARGV[2 + 6 * count])
 
 -- whole divides and rounds down, or up.
 local function whole(n, by, up)
-  local rest = math.fmod(n, by)
+  if by == 1 then
+    return n
+  end
+  local rest = fmod(n, by)
   return (n - rest) / by + ((up and rest > 0) and 1 or 0)
 end
 
--- bucket gives what key owes in units of c, and how that is written.
-local bucket = {}
-
-function bucket.read(key, c, p, burst)
-  local s = { c = c, p = p, limit = burst, full = burst * p, owed = 0 }
-  local at, rest, oc, op = string.match(redis.call("GET", key) or "", "^(%d+) (%d+) (%d+) (%d+)$")
+-- bucket gives what a key owes in units of c; changed says that it is to be written in any case.
+local function bucket(key, c, p, burst)
+  local full, owed, changed = burst * p, 0, false
+  local at, rest, oc, op = match(call("GET", key) or "", "^(%d+) (%d+) (%d+) (%d+)$")
   if at then
-    s.owed = (at - now) * oc + rest
-    if tonumber(oc) ~= c or tonumber(op) ~= p then -- the rate has changed: as many tokens are owed as before
-      s.owed, s.changed = math.ceil(s.owed / op * p), true
+    owed = (at - now) * oc + rest
+    if oc + 0 ~= c or op + 0 ~= p then -- the rate has changed: as many tokens are owed as before
+      owed, changed = math.ceil(owed / op * p), true
+    end
+    if owed > full then -- a clock that was put back locks nobody out for longer than a whole burst
+      owed, changed = full, true
+    elseif owed < 0 then
+      owed = 0
     end
   end
-  if s.owed > s.full then -- a clock that was put back locks nobody out for longer than a whole burst
-    s.owed, s.changed = s.full, true
-  end
-  s.owed = math.max(0, s.owed)
-  return s
+  return { c = c, p = p, limit = burst, full = full, owed = owed, changed = changed }
 end
 
-function bucket.decide(s, cost)
-  local over = s.owed + cost * s.p - s.full
-  return over <= 0, whole(s.full - s.owed, s.p), over > 0 and whole(over, s.c, true) or 0, whole(s.owed, s.c, true)
-end
-
-function bucket.charge(s, cost)
-  s.owed = math.max(0, s.owed + cost * s.p)
-end
-
-function bucket.write(key, s)
-  if s.owed == 0 then
-    redis.call("DEL", key)
-    return
-  end
-  local rest = math.fmod(s.owed, s.c)
-  local micros = (s.owed - rest) / s.c
-  redis.call("SET", key, string.format("%.0f %.0f %.0f %.0f", now + micros, rest, s.c, s.p), "PX", whole(micros, 1000, true) + 1)
-end
-
-local quota = {}
-
-function quota.read(key, count, b0, b1, b2)
-  local s = { limit = count, used = 0 }
-  local millis = whole(now, 1000)
+-- quota gives what a key has used of the present window, and when that stops.
+local function quota(key, limit, b0, b1, b2)
   local size = math.max(b2 - b1, b1 - b0)
-  local stop, used = string.match(redis.call("GET", key) or "", "^(%d+) (%d+)$")
-  if stop and tonumber(stop) > millis then
-    s.stop, s.used = tonumber(stop), tonumber(used)
+  local stop, used = match(call("GET", key) or "", "^(%d+) (%d+)$")
+  local s = { limit = limit, used = 0 }
+  if stop and stop + 0 > millis then
+    s.stop, s.used = stop + 0, used + 0
     if s.stop - millis <= size then
       return s
     end
@@ -83,57 +67,68 @@ function quota.read(key, count, b0, b1, b2)
   return s
 end
 
-function quota.decide(s, cost)
+-- decide says whether cost is granted, what remains, how long to wait for it, and when all is new.
+local function decide(s, cost)
+  if s.owed then
+    local over = s.owed + cost * s.p - s.full
+    return over <= 0, whole(s.full - s.owed, s.p), over > 0 and whole(over, s.c, true) or 0, whole(s.owed, s.c, true)
+  end
   local left = s.stop * 1000 - now
   local granted = s.used + cost <= s.limit
   return granted, math.max(0, s.limit - s.used), granted and 0 or left, left
 end
 
-function quota.charge(s, cost)
-  s.used = math.max(0, s.used + cost)
+local function write(key, s)
+  if not s.owed then
+    call("SET", key, format("%d %d", s.stop, s.used), "PX", s.stop - millis)
+  elseif s.owed == 0 then
+    call("DEL", key)
+  else
+    local rest = s.c == 1 and 0 or fmod(s.owed, s.c)
+    local micros = (s.owed - rest) / s.c
+    call("SET", key, format("%d %d %d %d", now + micros, rest, s.c, s.p), "PX", whole(micros, 1000, true) + 1)
+  end
 end
 
-function quota.write(key, s)
-  redis.call("SET", key, string.format("%.0f %.0f", s.stop, s.used), "PX", s.stop - whole(now, 1000))
-end
-
-local kinds = { b = bucket, q = quota }
-local all = true
-
-for i, key in ipairs(KEYS) do
-  local base = 2 + (i - 1) * 6
-  local kind, cost = kinds[ARGV[base]], tonumber(ARGV[base + 5])
-  local s = kind.read(key, tonumber(ARGV[base + 1]), tonumber(ARGV[base + 2]), tonumber(ARGV[base + 3]), tonumber(ARGV[base + 4]))
+local answer, states, all, charged = {}, {}, true, false
+for i = 1, count do
+  local base, key = 6 * i - 4, KEYS[i]
+  local a, b, c, cost = ARGV[base + 1] + 0, ARGV[base + 2] + 0, ARGV[base + 3] + 0, ARGV[base + 5] + 0
+  local s
+  if ARGV[base] == "b" then
+    s = bucket(key, a, b, c)
+  else
+    s = quota(key, a, b, c, ARGV[base + 4] + 0)
+  end
   if need then
-    local _, there = kind.decide(s, 0)
+    local _, there = decide(s, 0)
     cost = math.max(need, math.min(cost, there))
   end
-  local granted, remaining, wait, reset = kind.decide(s, cost)
+  local granted, remaining, wait, reset = decide(s, cost)
   if cost > s.limit then
     granted, wait = false, -1
   end
   all = all and granted
-  states[i] = { kind = kind, s = s, cost = cost, granted = granted }
-  answer[#answer + 1] = granted and (need and cost or 1) or 0
-  answer[#answer + 1] = remaining
-  answer[#answer + 1] = wait
-  answer[#answer + 1] = reset
+  s.cost, s.granted, states[i] = cost, granted, s
+  local at = 4 * i
+  answer[at - 3], answer[at - 2], answer[at - 1], answer[at] = granted and (need and cost or 1) or 0, remaining, wait, reset
 end
 
-for i, key in ipairs(KEYS) do
-  local state = states[i]
-  local cost = state.cost
-  local charge = mode == "back" or (mode == "all" or mode == "lease") and all or mode == "first" and state.granted and not charged
+for i = 1, count do
+  local s = states[i]
+  local cost = s.cost
+  local charge = mode == "back" or (mode == "all" or mode == "lease") and all or mode == "first" and s.granted and not charged
   if charge and cost > 0 then
-    if mode == "back" then
-      cost = -cost
+    if s.owed then
+      s.owed = math.max(0, s.owed + (mode == "back" and -cost or cost) * s.p)
+    else
+      s.used = math.max(0, s.used + (mode == "back" and -cost or cost))
     end
-    state.kind.charge(state.s, cost)
-    state.kind.write(key, state.s)
-    local _, remaining, _, reset = state.kind.decide(state.s, 0)
-    answer[i * 4 - 2], answer[i * 4] = remaining, reset
-  elseif state.s.changed then -- from now on it fills at the new rate
-    state.kind.write(key, state.s)
+    write(KEYS[i], s)
+    local _, remaining, _, reset = decide(s, 0)
+    answer[4 * i - 2], answer[4 * i] = remaining, reset
+  elseif s.changed then -- from now on it fills at the new rate
+    write(KEYS[i], s)
   end
   charged = charged or charge
 end
