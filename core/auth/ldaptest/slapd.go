@@ -20,8 +20,9 @@ type Slapd struct {
 	URL       string // ldap://, which takes StartTLS too
 	SecureURL string // ldaps://
 
-	cmd *exec.Cmd
-	out output
+	process *os.Process
+	ended   <-chan struct{}
+	out     output
 }
 
 // The root of a Slapd's tree, and who may write to it.
@@ -70,33 +71,51 @@ func StartSlapd(t testing.TB, ca, cert, key string) *Slapd {
 	if err := os.WriteFile(conf, fmt.Appendf(nil, slapdConf, dir, ca, cert, key, Suffix, rootDN, rootPassword), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &Slapd{URL: "ldap://" + freeAddress(t), SecureURL: "ldaps://" + freeAddress(t)}
+	s := &Slapd{}
+	t.Cleanup(s.Kill)
+	const tries = 5 // a port that was free a moment ago may be somebody's by now
+	for range tries {
+		s.URL, s.SecureURL = "ldap://"+freeAddress(t), "ldaps://"+freeAddress(t)
+		if s.start(t, conf) {
+			return s
+		}
+	}
+	t.Fatalf("slapd does not start:\n%s", s.out.String())
+	return nil
+}
+
+// start starts the program and waits until it takes its root's password; false when it ended.
+func (s *Slapd) start(t testing.TB, conf string) bool {
+	t.Helper()
 	program := "/usr/sbin/slapd"
 	if found, err := exec.LookPath("slapd"); err == nil {
 		program = found
 	}
-	s.cmd = exec.Command(program, "-f", conf, "-h", s.URL+" "+s.SecureURL, "-d", "0")
-	s.cmd.Stdout, s.cmd.Stderr = &s.out, &s.out
-	if err := s.cmd.Start(); err != nil {
+	cmd := exec.Command(program, "-f", conf, "-h", s.URL+" "+s.SecureURL, "-d", "0")
+	cmd.Stdout, cmd.Stderr = &s.out, &s.out
+	if err := cmd.Start(); err != nil {
 		t.Fatalf("slapd: %v", err)
 	}
-	t.Cleanup(s.Kill)
-	s.await(t)
-	return s
-}
-
-// await waits until the directory takes its root's password.
-func (s *Slapd) await(t testing.TB) {
-	t.Helper()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
+	s.process, s.ended = cmd.Process, ended
 	const patience = time.Minute
-	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; {
 		c, err := s.root()
 		if err == nil {
 			c.Close()
-			return
+			return true
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("slapd does not answer: %v\n%s", err, s.out.String())
+		}
+		select {
+		case <-ended:
+			return false
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
@@ -141,10 +160,9 @@ func (s *Slapd) Add(t testing.TB, entries ...Entry) {
 
 // Kill ends the directory at once.
 func (s *Slapd) Kill() {
-	if s.cmd != nil {
-		_ = s.cmd.Process.Kill()
-		_ = s.cmd.Wait()
-		s.cmd = nil
+	if s.process != nil {
+		_ = s.process.Kill()
+		<-s.ended
 	}
 }
 
