@@ -11,6 +11,7 @@ const (
 	RoundRobin     = "round_robin"
 	Random         = "random"
 	SmoothWeighted = "smooth_weighted"
+	ConsistentHash = "consistent_hash"
 )
 
 // Values of Upstream.Host that are no fixed name.
@@ -38,7 +39,7 @@ type Upstream struct {
 	Pos       Pos
 	Name      string // for an anonymous one its URL
 	Anonymous bool   `key:"-"` // made for a route that names a URL
-	Balance   string // RoundRobin, Random or SmoothWeighted
+	Balance   string // RoundRobin, Random, SmoothWeighted or ConsistentHash
 	Host      string // HostUpstream, HostClient or a fixed name
 	Protocol  string // ProtocolH1, ProtocolH2 or ProtocolH2C
 
@@ -87,7 +88,7 @@ func defaultUpstream() Upstream {
 
 var upstreamSection = section[Upstream]{
 	text("name", func(u *Upstream) *string { return &u.Name }, upstreamName),
-	oneOf("balance", func(u *Upstream) *string { return &u.Balance }, RoundRobin, Random, SmoothWeighted),
+	oneOf("balance", func(u *Upstream) *string { return &u.Balance }, RoundRobin, Random, SmoothWeighted, ConsistentHash),
 	text("host", func(u *Upstream) *string { return &u.Host }, upstreamHost),
 	oneOf("protocol", func(u *Upstream) *string { return &u.Protocol }, ProtocolH1, ProtocolH2, ProtocolH2C),
 	oneOf("proxy_protocol", func(u *Upstream) *string { return &u.ProxyProtocol }, ProxyOff, ProxyV1, ProxyV2),
@@ -170,7 +171,7 @@ func (b *binder) checkUpstream(path string, u *Upstream) {
 func (b *binder) checkWeights(key string, u *Upstream) {
 	drained := 0
 	for _, e := range u.Endpoints {
-		if e.Weight > 1 && u.Balance != SmoothWeighted {
+		if e.Weight > 1 && u.Balance != SmoothWeighted && u.Balance != ConsistentHash {
 			b.warn.Add(e.Pos, key, "the weight %d of %s counts for nothing with %s: use smooth_weighted or take it away", e.Weight, e.URL, u.Balance)
 		}
 		if e.Weight == 0 {

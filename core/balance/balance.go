@@ -21,6 +21,7 @@ type Balancer interface {
 var kinds = map[string]func(endpoints int) Balancer{
 	"round_robin":     func(int) Balancer { return new(RoundRobin) },
 	"random":          func(int) Balancer { return Random{} },
+	"consistent_hash": func(n int) Balancer { return NewConsistentHash(n) },
 	"smooth_weighted": func(n int) Balancer { return NewSmoothWeighted(n) },
 }
 

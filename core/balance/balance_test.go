@@ -1,6 +1,7 @@
 package balance
 
 import (
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +41,8 @@ func TestPicksFollowTheAlgorithm(t *testing.T) {
 		{"3:1 is smooth", "smooth_weighted", []int{3, 1}, "aabaaaba"},
 		{"5:1:1 is nginx's order", "smooth_weighted", []int{5, 1, 1}, "aabacaaaabacaa"},
 		{"equal weights take turns", "smooth_weighted", []int{1, 1, 1}, "abcabcabcabc"},
+		{"without a key hashing takes turns", "consistent_hash", []int{1, 1, 1}, "abcabcabc"},
+		{"by weight", "consistent_hash", []int{3, 1}, "aabaaaba"},
 		{"one endpoint takes all", "smooth_weighted", []int{7}, "aaa"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -67,6 +70,37 @@ func TestSmoothWeightedLeavesOutWhatIsNotReady(t *testing.T) {
 	}
 	if count[all[0]] != 50 || count[all[1]] != 10 || count[all[2]] != 10 {
 		t.Errorf("after its return the split was %d %d %d of 70, want 50 10 10", count[all[0]], count[all[1]], count[all[2]])
+	}
+}
+
+func TestAKeyGoesToOneEndpointAndMovesOnlyWithIt(t *testing.T) {
+	all := endpoints(1, 1, 2)
+	b := NewConsistentHash(3)
+	first := map[string]*core.Endpoint{}
+	count := map[*core.Endpoint]int{}
+	for i := range 4000 {
+		key := "session-" + strconv.Itoa(i)
+		first[key] = b.Pick(all, key)
+		count[first[key]]++
+	}
+	for i, want := range []int{1000, 1000, 2000} {
+		if n := count[all[i]]; n < want-150 || n > want+150 { // five standard deviations
+			t.Errorf("endpoint %d of weight %d has %d keys of 4000", i, all[i].Weight, n)
+		}
+	}
+	other := NewConsistentHash(3) // another gateway, whose list is in another order
+	moved := []*core.Endpoint{{Address: "c", Weight: 2}, {Address: "a", Weight: 1, Index: 1}, {Address: "b", Weight: 1, Index: 2}}
+	for key, e := range first {
+		if again := b.Pick(all, key); again != e {
+			t.Fatalf("%s went to %s and then to %s", key, e.Address, again.Address)
+		}
+		if there := other.Pick(moved, key); there.Address != e.Address {
+			t.Fatalf("%s goes to %s here and to %s there", key, e.Address, there.Address)
+		}
+		without := b.Pick(all[1:], key)
+		if e != all[0] && without != e {
+			t.Fatalf("%s moved from %s to %s though its endpoint stayed", key, e.Address, without.Address)
+		}
 	}
 }
 
