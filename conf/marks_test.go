@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -142,11 +143,20 @@ func FuzzMarks(f *testing.F) {
 			return
 		}
 		values, fault := parse(text)
-		if fault != nil {
+		if fault != nil || hasEmptyKey(marks) { // the library flattens lists of lists around a table with an empty key
 			return
 		}
 		sameShape(t, "", values, marks, 1+strings.Count(text, "\n"))
 	})
+}
+
+func hasEmptyKey(m *mark) bool {
+	for key, kid := range m.kids {
+		if key == "" || hasEmptyKey(kid) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(m.items, hasEmptyKey)
 }
 
 func sameShape(t *testing.T, path string, value any, m *mark, lines int) {
