@@ -2,6 +2,7 @@ package limit
 
 import (
 	_ "embed"
+	"errors"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,7 +19,8 @@ var slotsScript = redis.NewScript(slotsText)
 
 // RemoteConcurrency is a Limiter of what is under way at once in all gateways that use the same name in one Redis. A take is one script in
 // one round trip, and so is giving back. What a take holds there is a lease, which the gateway prolongs for as long as it holds it (the
-// registry's Sweep does): of a gateway that died, or that Redis does not hear from, the slots come free when their leases end.
+// registry's Sweep does): of a gateway that died, or that Redis does not hear from, the slots come free when their leases end. What Redis may
+// hold though nobody does, since its answer or a return was lost on the way, the next sweep gives back.
 //
 // While Redis cannot be asked OnStoreError decides; slots that were granted here meanwhile are counted here until they are given back.
 // A gateway that could not prolong its leases in time, or whose Redis has forgotten them, holds its slots all the same and claims them
@@ -39,6 +41,7 @@ type RemoteConcurrency struct {
 
 	mu   sync.Mutex
 	held map[string][]remoteSlot // by key, the latest last; no key without
+	lost []lostSlot              // what the store may hold though nobody does
 }
 
 // remoteSlot is what one take holds.
@@ -84,6 +87,9 @@ func (c *RemoteConcurrency) Take(key string, cost int64) Decision {
 	slot := remoteSlot{member: c.member(cost), cost: cost, until: c.clock() + c.lease}
 	d, err := c.ask("take", key, cost, slot.member)
 	if err != nil {
+		if away, ok := errors.AsType[*redis.Unavailable](err); ok && away.Perhaps() {
+			c.lose(key, slot.member)
+		}
 		return c.without(key, cost)
 	}
 	if d.OK {
@@ -150,7 +156,7 @@ func (c *RemoteConcurrency) Peek(key string, cost int64) Decision {
 	return d
 }
 
-// Return implements Limiter: it gives slots back, the latest first. What the store does not hear of ends with its lease.
+// Return implements Limiter: it gives slots back, the latest first. What the store does not hear of it is told again; otherwise the lease ends.
 func (c *RemoteConcurrency) Return(key string, cost int64) {
 	for cost > 0 {
 		s, ok := c.last(key)
@@ -189,7 +195,9 @@ func (c *RemoteConcurrency) giveBack(key string, s remoteSlot) {
 	case s.member == "":
 		c.local.Return(key, s.cost)
 	default:
-		_, _ = c.ask("back", key, 0, s.member)
+		if _, err := c.ask("back", key, 0, s.member); err != nil {
+			c.lose(key, s.member)
+		}
 	}
 }
 
@@ -224,14 +232,15 @@ func (c *RemoteConcurrency) Usage() Usage {
 	return Usage{Keys: len(c.held), Refused: c.refused.Load(), StoreErrors: c.away.Load()}
 }
 
-// sweepShard prolongs leases in the background, when the time has come for some; the registry calls it every second.
+// sweepShard gives back what was lost and prolongs leases, when the time has come for some, in the background; the registry calls it every second.
 func (c *RemoteConcurrency) sweepShard(int) {
 	due := c.due()
-	if len(due) == 0 || !c.keeping.CompareAndSwap(false, true) {
+	if !c.lostAny() && len(due) == 0 || !c.keeping.CompareAndSwap(false, true) {
 		return
 	}
 	go func() {
 		defer c.keeping.Store(false)
+		c.giveBackLost()
 		for key, members := range due {
 			if c.keep(key, members) != nil {
 				return // the store is away: the next sweep tries again
@@ -275,6 +284,7 @@ func (c *RemoteConcurrency) keep(key string, members []string) error {
 		}
 		if gone := c.prolong(key, some, until); len(gone) > 0 {
 			if _, err := c.ask("back", key, 0, gone...); err != nil {
+				c.lose(key, gone...)
 				return err
 			}
 		}

@@ -1,6 +1,7 @@
 package limit_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -90,4 +91,26 @@ func TestHybridSlotsAreRefused(t *testing.T) {
 	if _, err := new(limit.Registry).Plan().Declare("slots", o); err == nil {
 		t.Error("they were taken")
 	}
+}
+
+// TestSlotsOfARedisThatStoodStillComeBack: it takes slots with nobody waiting for the answer any more, and hears of no return. None of these may
+// be out of use until its lease ends, which it does not here: the clock stands.
+func TestSlotsOfARedisThatStoodStillComeBack(t *testing.T) {
+	s := newSimulator(t)
+	c := connect(t, redis.Options{Addresses: []string{s.fake.Address}, Timeout: 200 * time.Millisecond})
+	w := world{options: func(o *limit.Options) { o.Redis, o.Clock = c, s.clock.read }}
+	r, l := running(t, w, 2, nil)
+	redistest.Until(t, "a slot is held", func() bool { return l.Take("returned", 1).OK }, func() string { return "" })
+	s.fake.Delay(time.Second)
+	l.Return("returned", 1)
+	for range 3 {
+		if d := l.Take("taken", 1); d.OK || !d.Unavailable {
+			t.Errorf("while Redis stands still: %+v", d)
+		}
+	}
+	s.fake.Delay(0)
+	redistest.Until(t, "all slots are free", func() bool {
+		r.Sweep()
+		return l.Peek("taken", 2).OK && l.Peek("returned", 2).OK && s.keys() == 0
+	}, func() string { return fmt.Sprint(s.keys(), " keys are left") })
 }

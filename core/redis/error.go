@@ -23,13 +23,15 @@ func (e *Unavailable) Unwrap() error { return e.Cause }
 // Timeout tells whether the time limit was reached.
 func (e *Unavailable) Timeout() bool { return e.Cause == errTimeout }
 
+// Perhaps tells whether Redis may have done all the same what it was told.
+func (e *Unavailable) Perhaps() bool {
+	_, refusal := errors.AsType[*ServerError](e.Cause)
+	return !refusal && e.Cause != errDown && e.Cause != errClosed
+}
+
 // broken tells that a connection failed, as idle ones do when a server restarts.
 func (e *Unavailable) broken() bool {
-	if e.Cause == errTimeout || e.Cause == errDown || e.Cause == errClosed {
-		return false
-	}
-	_, refusal := errors.AsType[*ServerError](e.Cause)
-	return !refusal
+	return e.Cause != errTimeout && e.Perhaps()
 }
 
 var (
