@@ -62,7 +62,7 @@ func TestE2EServers(t *testing.T) {
 func redisCommand(ts *testscript.TestScript, neg bool, args []string) {
 	s := serversOf(ts)
 	if neg || len(args) == 0 || (args[0] == "start") != (s.redis == nil) {
-		ts.Fatalf("usage: redis start, then redis kill|restart|COMMAND...")
+		ts.Fatalf("usage: redis start, then redis kill|restart|until VALUE COMMAND...|COMMAND...")
 	}
 	switch args[0] {
 	case "start":
@@ -73,6 +73,10 @@ func redisCommand(ts *testscript.TestScript, neg bool, args []string) {
 		s.redis.Kill()
 	case "restart":
 		s.redis.Restart()
+	case "until": // what a request held comes back behind its answer
+		if len(args) < 3 || !until(func() bool { return s.redis.Do(args[2:]...) == args[1] }) {
+			ts.Fatalf("redis %s never says %s", strings.Join(args[2:], " "), args[1])
+		}
 	default:
 		said := s.redis.Do(args...)
 		_, err := ts.Stdout().Write([]byte(said + "\n"))
