@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/moongate/moongate/conf"
@@ -29,6 +30,7 @@ type app struct {
 	metrics *metrics.Metrics
 	demo    *demo // nil without --demo
 	started time.Time
+	ending  atomic.Bool // a signal has asked for the end
 }
 
 // openApp builds everything and binds every address; nothing is accepted before run.
@@ -143,7 +145,7 @@ func probeLog(where string) error {
 
 // ready tells whether the gateway wants traffic.
 func (a *app) ready() (bool, string) {
-	if a.gateway.Draining() {
+	if a.ending.Load() || a.gateway.Draining() {
 		return false, "draining"
 	}
 	if err := a.scripts.auth.Ready(); err != nil {

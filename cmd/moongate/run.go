@@ -90,6 +90,7 @@ func (a *app) serve(signals <-chan os.Signal) error {
 			case ctx.Err() != nil:
 				return errCut
 			default:
+				a.ending.Store(true) // not ready before anything else
 				a.log.Info("draining", "signal", sig.String())
 				stop()
 			}
