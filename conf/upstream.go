@@ -12,6 +12,8 @@ const (
 	Random         = "random"
 	SmoothWeighted = "smooth_weighted"
 	ConsistentHash = "consistent_hash"
+	LeastConn      = "least_conn"
+	P2CEWMA        = "p2c_ewma"
 )
 
 // Values of Upstream.Host that are no fixed name.
@@ -39,7 +41,7 @@ type Upstream struct {
 	Pos       Pos
 	Name      string // for an anonymous one its URL
 	Anonymous bool   `key:"-"` // made for a route that names a URL
-	Balance   string // RoundRobin, Random, SmoothWeighted or ConsistentHash
+	Balance   string // one of the balancers above
 	Host      string // HostUpstream, HostClient or a fixed name
 	Protocol  string // ProtocolH1, ProtocolH2 or ProtocolH2C
 
@@ -88,7 +90,7 @@ func defaultUpstream() Upstream {
 
 var upstreamSection = section[Upstream]{
 	text("name", func(u *Upstream) *string { return &u.Name }, upstreamName),
-	oneOf("balance", func(u *Upstream) *string { return &u.Balance }, RoundRobin, Random, SmoothWeighted, ConsistentHash),
+	oneOf("balance", func(u *Upstream) *string { return &u.Balance }, RoundRobin, Random, SmoothWeighted, LeastConn, P2CEWMA, ConsistentHash),
 	text("host", func(u *Upstream) *string { return &u.Host }, upstreamHost),
 	oneOf("protocol", func(u *Upstream) *string { return &u.Protocol }, ProtocolH1, ProtocolH2, ProtocolH2C),
 	oneOf("proxy_protocol", func(u *Upstream) *string { return &u.ProxyProtocol }, ProxyOff, ProxyV1, ProxyV2),
@@ -171,7 +173,7 @@ func (b *binder) checkUpstream(path string, u *Upstream) {
 func (b *binder) checkWeights(key string, u *Upstream) {
 	drained := 0
 	for _, e := range u.Endpoints {
-		if e.Weight > 1 && u.Balance != SmoothWeighted && u.Balance != ConsistentHash {
+		if e.Weight > 1 && (u.Balance == RoundRobin || u.Balance == Random) {
 			b.warn.Add(e.Pos, key, "the weight %d of %s counts for nothing with %s: use smooth_weighted or take it away", e.Weight, e.URL, u.Balance)
 		}
 		if e.Weight == 0 {

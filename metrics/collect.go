@@ -73,6 +73,12 @@ func (s *Scrape) Endpoints(upstream string, ready map[string]bool) {
 	s.gauge(upstreamReady, float64(n), upstream)
 }
 
+// EndpointLoad tells what an endpoint has to carry: requests under way, and how long its answers take.
+func (s *Scrape) EndpointLoad(upstream, endpoint string, active int64, latency time.Duration) {
+	s.gauge(endpointActive, float64(active), upstream, endpoint)
+	s.gauge(endpointLatency, latency.Seconds(), upstream, endpoint)
+}
+
 // Upgrades tells of a route's connections that have switched protocols: those open now, and all there were.
 func (s *Scrape) Upgrades(route string, open int64, total uint64) {
 	s.gauge(upgradesOpen, float64(open), route)

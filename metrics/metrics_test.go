@@ -93,6 +93,7 @@ func (s source) Collect(out *metrics.Scrape) {
 	for upstream := range map[string]bool{"u1": true} {
 		out.UpstreamPool(upstream, pool)
 		out.Endpoints(upstream, s.endpoints)
+		out.EndpointLoad(upstream, "127.0.0.1:1", 3, time.Millisecond)
 		out.Retries(upstream, 6)
 	}
 	out.KeySource("https://id.example.com/jwks.json", 3, 1, 2)

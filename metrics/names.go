@@ -121,6 +121,11 @@ var (
 	endpointReady = define("moongate_upstream_endpoint_ready",
 		"Whether an endpoint takes requests: 1, or 0 while it is out.", "upstream", "endpoint")
 
+	endpointActive = define("moongate_upstream_endpoint_active_requests",
+		"Requests that are under way at an endpoint whose upstream balances by that, WebSockets and streams until they end.", "upstream", "endpoint")
+	endpointLatency = define("moongate_upstream_endpoint_latency_seconds",
+		"Moving average of the time to an endpoint's answers, sensitive to peaks and errors, whose upstream balances by what endpoints carry.", "upstream", "endpoint")
+
 	reloads = define("moongate_reload_attempts_total",
 		"Tries to reload configuration and scripts.", "result")
 	reloadSuccessful = define("moongate_reload_last_successful",
@@ -186,7 +191,7 @@ func families() []family {
 		vmRetired, vmWaiting, vmWaits, vmWaitsRefused, callDuration, callErrors, mirrorRequests, mirrorInFlight, delayed, delays, delaysRefused, limiterRefused,
 		keyFetches, keysKept,
 		limiterKeys, limiterOverflowed, limiterStoreErrors, limiterDropped, redisUp, redisCalls, redisPending,
-		upstreamReady, upstreamRetries, endpointReady, reloads, reloadSuccessful, reloadTime, logDropped, scriptOverflows, buildInfo,
+		upstreamReady, upstreamRetries, endpointReady, endpointActive, endpointLatency, reloads, reloadSuccessful, reloadTime, logDropped, scriptOverflows, buildInfo,
 		cacheLookups, cacheLoads, timerRuns,
 	}
 	return slices.Concat(all, vmPool.all(), upstreamPool.all(), sharedStore.all(), cacheStore.all())

@@ -17,12 +17,22 @@ type Balancer interface {
 	Pick(ready []*core.Endpoint, key string) *core.Endpoint
 }
 
-// kinds is the table of algorithms by their configured names. Each constructor gets the number of endpoints that the upstream has.
-var kinds = map[string]func(endpoints int) Balancer{
-	"round_robin":     func(int) Balancer { return new(RoundRobin) },
-	"random":          func(int) Balancer { return Random{} },
-	"consistent_hash": func(n int) Balancer { return NewConsistentHash(n) },
-	"smooth_weighted": func(n int) Balancer { return NewSmoothWeighted(n) },
+// Metered is a Balancer that goes by what endpoints have to carry. Whoever asks the endpoint that it chose uses Take, and tells the endpoint's
+// Load what became of the request.
+type Metered interface {
+	Balancer
+	// Take is Pick, and counts a request as under way at the endpoint: its Load.Leave ends it.
+	Take(ready []*core.Endpoint, key string) *core.Endpoint
+}
+
+// kinds is the table of algorithms by their configured names. Each constructor gets the loads of the upstream's endpoints, by Endpoint.Index.
+var kinds = map[string]func(loads []*Load) Balancer{
+	"round_robin":     func([]*Load) Balancer { return new(RoundRobin) },
+	"random":          func([]*Load) Balancer { return Random{} },
+	"consistent_hash": func(loads []*Load) Balancer { return NewConsistentHash(len(loads)) },
+	"smooth_weighted": func(loads []*Load) Balancer { return NewSmoothWeighted(len(loads)) },
+	"least_conn":      func(loads []*Load) Balancer { return NewLeastConn(loads) },
+	"p2c_ewma":        func(loads []*Load) Balancer { return NewP2CEWMA(loads) },
 }
 
 // Default is the algorithm of an upstream that names none.
@@ -38,13 +48,13 @@ func Names() []string {
 	return names
 }
 
-// New makes the balancer of that name for an upstream of so many endpoints.
-func New(name string, endpoints int) (Balancer, error) {
+// New makes the balancer of that name for endpoints with these loads, by Endpoint.Index.
+func New(name string, loads []*Load) (Balancer, error) {
 	if name == "" {
 		name = Default
 	}
 	if make, ok := kinds[name]; ok {
-		return make(endpoints), nil
+		return make(loads), nil
 	}
 	return nil, fmt.Errorf("unknown balancer %q; known are %s", name, strings.Join(Names(), ", "))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/moongate/moongate/core"
 )
@@ -17,9 +18,17 @@ func endpoints(weights ...int) []*core.Endpoint {
 	return list
 }
 
+func loads(n int) []*Load {
+	list := make([]*Load, n)
+	for i := range list {
+		list[i] = new(Load)
+	}
+	return list
+}
+
 func picks(t *testing.T, kind string, list []*core.Endpoint, n int) string {
 	t.Helper()
-	b, err := New(kind, len(list))
+	b, err := New(kind, loads(len(list)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,6 +53,9 @@ func TestPicksFollowTheAlgorithm(t *testing.T) {
 		{"without a key hashing takes turns", "consistent_hash", []int{1, 1, 1}, "abcabcabc"},
 		{"by weight", "consistent_hash", []int{3, 1}, "aabaaaba"},
 		{"one endpoint takes all", "smooth_weighted", []int{7}, "aaa"},
+		{"as few requests everywhere take turns", "least_conn", []int{1, 1, 1}, "abcabc"},
+		{"and by weight", "least_conn", []int{5, 1, 1}, "aabacaaaabacaa"},
+		{"one endpoint has no better", "p2c_ewma", []int{7}, "aaa"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := picks(t, c.kind, endpoints(c.weights...), len(c.want)); got != c.want {
@@ -116,7 +128,7 @@ func TestRandomReachesEveryEndpoint(t *testing.T) {
 func TestPicksAreExactUnderConcurrency(t *testing.T) {
 	for _, kind := range []string{"round_robin", "smooth_weighted"} {
 		list := endpoints(1, 1, 1, 1)
-		b, _ := New(kind, len(list))
+		b, _ := New(kind, loads(len(list)))
 		counts := make([][4]int, 8)
 		var wg sync.WaitGroup
 		for g := range counts {
@@ -140,9 +152,30 @@ func TestPicksAreExactUnderConcurrency(t *testing.T) {
 }
 
 func TestAnUnknownBalancerIsNamedWithThoseThatExist(t *testing.T) {
-	_, err := New("least_wrong", 1)
+	_, err := New("least_wrong", loads(1))
 	if err == nil || !strings.Contains(err.Error(), "least_wrong") || !strings.Contains(err.Error(), "smooth_weighted") {
 		t.Errorf("error is %v", err)
+	}
+}
+
+func BenchmarkTake(b *testing.B) {
+	for _, kind := range []string{"least_conn", "p2c_ewma"} {
+		for _, n := range []int{3, 30} {
+			b.Run(kind+"/"+strconv.Itoa(n), func(b *testing.B) {
+				list, carried := endpoints(make([]int, n)...), loads(n)
+				for i, e := range list {
+					e.Weight = 1
+					carried[i].Answered(time.Duration(i+1)*time.Millisecond, core.Now())
+				}
+				bal, _ := New(kind, carried)
+				b.ReportAllocs()
+				for b.Loop() {
+					l := carried[bal.(Metered).Take(list, "").Index]
+					l.Answered(time.Millisecond, core.Now())
+					l.Leave()
+				}
+			})
+		}
 	}
 }
 
@@ -150,7 +183,7 @@ func BenchmarkPick(b *testing.B) {
 	for _, kind := range Names() {
 		b.Run(kind, func(b *testing.B) {
 			list := endpoints(3, 1, 1)
-			bal, _ := New(kind, 3)
+			bal, _ := New(kind, loads(3))
 			for b.Loop() {
 				bal.Pick(list, "")
 			}

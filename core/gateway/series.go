@@ -49,11 +49,15 @@ func (p *plan) count(x *core.Exchange, forwarded string) {
 
 // Collect implements metrics.Source.
 func (g *Generation) Collect(s *metrics.Scrape) {
+	now := core.Now()
 	g.EachUpstream(func(u *upstream.Upstream) {
 		sum := metrics.Pool{Exhausted: u.UpgradesRefused()}
 		ready := make(map[string]bool)
 		for _, e := range u.Endpoints() {
 			ready[e.Label()] = u.IsReady(e)
+			if l := u.Load(e); l != nil {
+				s.EndpointLoad(u.Name(), e.Label(), l.Active(), l.Latency(now))
+			}
 			st := u.Stats(e)
 			sum.Size += st.Open
 			sum.Busy += st.Open - st.Idle

@@ -577,7 +577,7 @@ func TestAScrapeTellsOfSockets(t *testing.T) {
 func (h *house) wantMetric(line string) {
 	h.t.Helper()
 	var text string
-	for range 100 {
+	for range 1000 {
 		w := httptest.NewRecorder()
 		h.counts.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 		if text = w.Body.String(); strings.Contains(text, line+"\n") {

@@ -190,6 +190,10 @@ func (s *step) Unwrap() error { return s.err }
 func (l *Leg) settle(err error) (again bool) {
 	s := err.(*step)
 	l.trying = false
+	if s.phase >= sending {
+		l.weigh()
+	}
+	defer l.attempt.Leave()
 	l.upload.stop(l)
 	l.resume(err)
 	l.x.Lifeline.Release()
@@ -253,9 +257,10 @@ func (l *Leg) Finish() {
 	stays := x.Lifeline.Release()
 	if l.round != nil {
 		l.round.end()
-		return
+	} else {
+		l.giveBack(stays)
 	}
-	l.giveBack(stays)
+	l.attempt.Leave()
 }
 
 // giveBack parts with a connection whose answer has been read, as far as it will be. What the answer's fields lie in is held from then on.
@@ -292,6 +297,7 @@ func (l *Leg) free() {
 	if l.upgrade {
 		l.up.LeaveUpgrade()
 	}
+	l.attempt.Leave()
 	*l = Leg{}
 	legs.Put(l)
 }

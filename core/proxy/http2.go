@@ -373,11 +373,7 @@ func (r *round) receive() error {
 	if x.Times.Sent == 0 {
 		x.Times.Sent = x.Times.FirstByte
 	}
-	if w.Status >= 500 {
-		l.attempt.Failed()
-	} else {
-		l.attempt.Succeeded()
-	}
+	l.judge(w.Status)
 	if !r.body.none && r.wrote.Load() == 0 {
 		l.client.Ease()
 	}

@@ -45,11 +45,7 @@ func (l *Leg) receive() error {
 	if l.upload.active() {
 		l.client.Ease()
 	}
-	if w.Status >= 500 {
-		l.attempt.Failed()
-	} else {
-		l.attempt.Succeeded()
-	}
+	l.judge(w.Status)
 	l.open()
 	return nil
 }

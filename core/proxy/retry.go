@@ -63,6 +63,7 @@ func (l *Leg) drop() {
 		l.held.Release()
 		l.conn = nil
 	}
+	l.attempt.Leave()
 	l.x.Response.Body.Reset()
 	l.x.Times.Sent, l.x.Times.FirstByte = 0, 0
 }

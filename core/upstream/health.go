@@ -61,49 +61,6 @@ func (h *health) admit(now core.Instant) bool {
 	return true
 }
 
-// Succeeded ends a try that was answered well: any status below 500.
-func (a Attempt) Succeeded() {
-	h := &a.up.live[a.Endpoint.Index].health
-	if a.probe {
-		a.up.mu.Lock()
-		h.probes.Add(-1)
-		h.until.Store(0)
-		a.up.mu.Unlock()
-	}
-	if h.failures.Load() != 0 {
-		h.failures.Store(0)
-	}
-}
-
-// Failed ends a try that speaks against the endpoint: no connection, a time limit, nonsense, or a 5xx. The last ready endpoint of an
-// upstream stays in, since nobody else could do better.
-func (a Attempt) Failed() {
-	u := a.up
-	h := &u.live[a.Endpoint.Index].health
-	few := h.failures.Add(1) < int32(u.opts.Health.Failures)
-	if few && !a.probe {
-		return
-	}
-	now := core.Now()
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if a.probe {
-		h.probes.Add(-1)
-	}
-	if h.healthy() && (few || !u.othersReady(a.Endpoint, now)) { // also when another probe has brought it back meanwhile
-		return
-	}
-	h.until.Store(int64(now.Add(u.opts.Health.Out)))
-	h.failures.Store(0)
-}
-
-// Ended ends a try that tells nothing about the endpoint: the client left, or a connection that had rested was found closed.
-func (a Attempt) Ended() {
-	if a.probe {
-		a.up.live[a.Endpoint.Index].health.probes.Add(-1)
-	}
-}
-
 func (u *Upstream) othersReady(e *core.Endpoint, now core.Instant) bool {
 	for _, o := range u.active {
 		if o != e && u.live[o.Index].health.state(now) == healthy {

@@ -52,8 +52,9 @@ type Upstream struct {
 	active    []*core.Endpoint // those that are not drained
 	live      []*live          // by Endpoint.Index
 	balancer  balance.Balancer
-	upgrades  *upgrades // the same for all generations
-	retries   *retries  // likewise
+	metered   balance.Metered // the same when it goes by loads, else nil
+	upgrades  *upgrades       // the same for all generations
+	retries   *retries        // likewise
 
 	mu *sync.Mutex // guards the choice among endpoints while some are out; the same for all generations
 }
@@ -63,6 +64,7 @@ type live struct {
 	pool    *Pool
 	streams *Streams // nil for HTTP/1.1
 	health  health
+	load    *balance.Load
 }
 
 // New makes an upstream. prev, when not nil, is the one of that name in the generation before: endpoints that stay keep their
@@ -88,13 +90,25 @@ func New(o Options, prev *Upstream) (*Upstream, error) {
 		}
 		u.live = append(u.live, l)
 	}
-	if prev != nil && prev.opts.Balance == o.Balance && slices.Equal(prev.opts.Endpoints, o.Endpoints) {
-		u.balancer = prev.balancer
-		return u, nil
+	if err := u.chooseBalancer(prev); err != nil {
+		return nil, err
 	}
-	var err error
-	u.balancer, err = balance.New(o.Balance, len(u.endpoints))
-	return u, err
+	u.metered, _ = u.balancer.(balance.Metered)
+	return u, nil
+}
+
+// chooseBalancer takes over the balancer of prev, with its position, when it chooses among the same endpoints.
+func (u *Upstream) chooseBalancer(prev *Upstream) (err error) {
+	if prev != nil && prev.opts.Balance == u.opts.Balance && slices.Equal(prev.opts.Endpoints, u.opts.Endpoints) {
+		u.balancer = prev.balancer
+		return nil
+	}
+	loads := make([]*balance.Load, len(u.live))
+	for i, l := range u.live {
+		loads[i] = l.load
+	}
+	u.balancer, err = balance.New(u.opts.Balance, loads)
+	return err
 }
 
 func newEndpoint(upstream string, t Target, index int) (*core.Endpoint, error) {
@@ -121,14 +135,14 @@ func newEndpoint(upstream string, t Target, index int) (*core.Endpoint, error) {
 
 // adopt finds what prev knows of the same address, or begins anew.
 func (u *Upstream) adopt(prev *Upstream, e *core.Endpoint) (*live, error) {
-	if prev != nil && prev.opts.Protocol == u.opts.Protocol && prev.opts.Proxy == u.opts.Proxy && prev.opts.TLS.equal(&u.opts.TLS) {
-		for i, old := range prev.endpoints {
-			if old.Address == e.Address && old.Scheme == e.Scheme && !slices.Contains(u.live, prev.live[i]) {
-				return prev.live[i], nil
-			}
+	load := new(balance.Load)
+	if old := u.known(prev, e); old != nil {
+		if prev.opts.Protocol == u.opts.Protocol && prev.opts.Proxy == u.opts.Proxy && prev.opts.TLS.equal(&u.opts.TLS) {
+			return old, nil
 		}
+		load = old.load // requests of before are under way there all the same
 	}
-	l := &live{pool: newPool(e.Address, u.opts.Pool)}
+	l := &live{pool: newPool(e.Address, u.opts.Pool), load: load}
 	l.pool.guard = u.opts.Guard
 	if e.Scheme == "https" {
 		var err error
@@ -140,6 +154,19 @@ func (u *Upstream) adopt(prev *Upstream, e *core.Endpoint) (*live, error) {
 		l.streams = newStreams(e.Address, l.pool.tls, u.opts.Pool)
 	}
 	return l, nil
+}
+
+// known finds the same address among the endpoints of prev, which may be nil.
+func (u *Upstream) known(prev *Upstream, e *core.Endpoint) *live {
+	if prev == nil {
+		return nil
+	}
+	for i, old := range prev.endpoints {
+		if old.Address == e.Address && old.Scheme == e.Scheme && !slices.Contains(u.live, prev.live[i]) {
+			return prev.live[i]
+		}
+	}
+	return nil
 }
 
 // Commit makes the upstream's settings hold for what it took over from the generation before. The generation calls it when it goes live.
@@ -218,99 +245,18 @@ func (u *Upstream) IsReady(e *core.Endpoint) bool {
 	return e.Weight > 0 && u.live[e.Index].health.state(core.Now()) != out
 }
 
+// Load is what an endpoint of this upstream has to carry; nil unless the upstream's balancer goes by it.
+func (u *Upstream) Load(e *core.Endpoint) *balance.Load {
+	if u.metered == nil {
+		return nil
+	}
+	return u.live[e.Index].load
+}
+
 // State implements core.Upstream.
 func (u *Upstream) State(e *core.Endpoint) core.EndpointState {
 	stats := u.Stats(e)
 	return core.EndpointState{Ready: u.IsReady(e), InFlight: stats.Open - stats.Idle}
-}
-
-// Pick implements core.Upstream. It chooses without promising anything: Begin settles whether the endpoint may be asked.
-func (u *Upstream) Pick(_ *core.Exchange, key string) (*core.Endpoint, error) {
-	e, _, err := u.choose(key, nil, false)
-	return e, err
-}
-
-// Attempt is one try at an endpoint. Exactly one of its endings must be called.
-type Attempt struct {
-	Endpoint *core.Endpoint
-	up       *Upstream
-	probe    bool
-}
-
-// Begin chooses an endpoint for a try, none of those that have been tried in vain unless there is no other; then the last of them last.
-func (u *Upstream) Begin(key string, tried []*core.Endpoint) (Attempt, error) {
-	e, probe, err := u.choose(key, tried, true)
-	if err != nil {
-		return Attempt{}, err
-	}
-	return Attempt{Endpoint: e, up: u, probe: probe}, nil
-}
-
-// BeginAt is Begin for an endpoint that a script has chosen.
-func (u *Upstream) BeginAt(e *core.Endpoint) (Attempt, error) {
-	if e.Index >= len(u.endpoints) || u.endpoints[e.Index] != e {
-		return Attempt{}, fmt.Errorf("endpoint %s is not one of upstream %s", e, u.opts.Name)
-	}
-	a := Attempt{Endpoint: e, up: u}
-	if h := &u.live[e.Index].health; !h.healthy() {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		now := core.Now()
-		a.probe = h.admits(now, u.opts.Health.Probes) && h.admit(now)
-	}
-	return a, nil
-}
-
-// choose asks the balancer among the endpoints that are ready. With take, a probe's place is taken where the choice is half-open.
-func (u *Upstream) choose(key string, tried []*core.Endpoint, take bool) (e *core.Endpoint, probe bool, err error) {
-	now := core.Now()
-	if len(tried) == 0 && u.allHealthy() {
-		if len(u.active) == 0 {
-			return nil, false, ErrNoneReady
-		}
-		return u.balancer.Pick(u.active, key), false, nil
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	var room [16]*core.Endpoint
-	ready := u.admitted(room[:0], tried, now)
-	if len(ready) == 0 && len(tried) > 1 {
-		ready = u.admitted(ready, tried[len(tried)-1:], now)
-	}
-	if len(ready) == 0 && len(tried) > 0 {
-		ready = u.admitted(ready, nil, now)
-	}
-	if len(ready) == 0 { // a reload has left only endpoints that were out: better one of them than nobody
-		ready = append(ready, u.active...)
-	}
-	switch len(ready) {
-	case 0:
-		return nil, false, ErrNoneReady
-	case 1: // no choice, and no turn: else a second try would take the next request's, which then began where this one failed
-		e = ready[0]
-	default:
-		e = u.balancer.Pick(ready, key)
-	}
-	return e, take && u.live[e.Index].health.admit(now), nil
-}
-
-// admitted appends the endpoints that may be asked now, but for those that were tried.
-func (u *Upstream) admitted(ready, tried []*core.Endpoint, now core.Instant) []*core.Endpoint {
-	for _, e := range u.active {
-		if !slices.Contains(tried, e) && u.live[e.Index].health.admits(now, u.opts.Health.Probes) {
-			ready = append(ready, e)
-		}
-	}
-	return ready
-}
-
-func (u *Upstream) allHealthy() bool {
-	for _, e := range u.active {
-		if !u.live[e.Index].health.healthy() {
-			return false
-		}
-	}
-	return true
 }
 
 // idleLimit is how long a connection may rest before it is closed.

@@ -1,0 +1,125 @@
+package upstream
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/balance"
+)
+
+// Attempt is one try at an endpoint. Exactly one of its endings (Succeeded, Failed, Ended) is called, and Leave once nothing of it is under
+// way any more.
+type Attempt struct {
+	Endpoint *core.Endpoint
+	up       *Upstream
+	probe    bool
+
+	load   *balance.Load // nil unless the balancer goes by it
+	began  core.Instant
+	client time.Duration // of the time since then: what the client took
+}
+
+// Begin chooses an endpoint for a try, none of those that have been tried in vain unless there is no other; then the last of them last.
+func (u *Upstream) Begin(key string, tried []*core.Endpoint) (Attempt, error) {
+	e, probe, err := u.choose(key, tried, true)
+	if err != nil {
+		return Attempt{}, err
+	}
+	a := Attempt{Endpoint: e, up: u, probe: probe}
+	if u.metered != nil { // the choice has counted it
+		a.meter(u.live[e.Index].load)
+	}
+	return a, nil
+}
+
+// BeginAt is Begin for an endpoint that a script has chosen.
+func (u *Upstream) BeginAt(e *core.Endpoint) (Attempt, error) {
+	if e.Index >= len(u.endpoints) || u.endpoints[e.Index] != e {
+		return Attempt{}, fmt.Errorf("endpoint %s is not one of upstream %s", e, u.opts.Name)
+	}
+	a := Attempt{Endpoint: e, up: u}
+	l := u.live[e.Index]
+	if !l.health.healthy() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		now := core.Now()
+		a.probe = l.health.admits(now, u.opts.Health.Probes) && l.health.admit(now)
+	}
+	if u.metered != nil {
+		l.load.Enter()
+		a.meter(l.load)
+	}
+	return a, nil
+}
+
+// Succeeded ends a try that was answered well: any status below 500.
+func (a Attempt) Succeeded() {
+	if a.load != nil {
+		a.load.Answered(a.took(), core.Now())
+	}
+	h := &a.up.live[a.Endpoint.Index].health
+	if a.probe {
+		a.up.mu.Lock()
+		h.probes.Add(-1)
+		h.until.Store(0)
+		a.up.mu.Unlock()
+	}
+	if h.failures.Load() != 0 {
+		h.failures.Store(0)
+	}
+}
+
+// Failed ends a try that speaks against the endpoint: no connection, a time limit, nonsense, or a 5xx. The last ready endpoint of an
+// upstream stays in, since nobody else could do better.
+func (a Attempt) Failed() {
+	u := a.up
+	if a.load != nil {
+		a.load.Failed(a.took(), core.Now())
+	}
+	h := &u.live[a.Endpoint.Index].health
+	few := h.failures.Add(1) < int32(u.opts.Health.Failures)
+	if few && !a.probe {
+		return
+	}
+	now := core.Now()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if a.probe {
+		h.probes.Add(-1)
+	}
+	if h.healthy() && (few || !u.othersReady(a.Endpoint, now)) { // also when another probe has brought it back meanwhile
+		return
+	}
+	h.until.Store(int64(now.Add(u.opts.Health.Out)))
+	h.failures.Store(0)
+}
+
+// Ended ends a try that tells nothing about the endpoint: the client left, or a connection that had rested was found closed.
+func (a Attempt) Ended() {
+	if a.load != nil {
+		a.load.Awaited(a.took(), core.Now())
+	}
+	if a.probe {
+		a.up.live[a.Endpoint.Index].health.probes.Add(-1)
+	}
+}
+
+// meter makes the try one that its endpoint's load, which has counted it, hears of.
+func (a *Attempt) meter(l *balance.Load) { a.load, a.began = l, core.Now() }
+
+// Metered tells whether it matters how long the try takes.
+func (a *Attempt) Metered() bool { return a.load != nil }
+
+// Excuse takes what the client needed to send its request off the time that the try took.
+func (a *Attempt) Excuse(took time.Duration) { a.client = took }
+
+func (a *Attempt) took() time.Duration { return max(core.Now().Sub(a.began)-a.client, 0) }
+
+// Leave says that nothing of the try is under way at the endpoint any more. Later calls do nothing.
+func (a *Attempt) Leave() {
+	if a.load != nil {
+		a.load.Leave()
+		a.load = nil
+	}
+}
