@@ -25,11 +25,12 @@ type jsonReader struct {
 	vm  *vm.VM // counts a step for each value
 	err string // what is wrong at pos
 
-	names  *memberNames
-	shapes *jsonShapes
-	room   []byte       // for the next short strings
-	keys   []string     // of the objects that are open
-	values []lua.LValue // of the objects and arrays that are open
+	names    *memberNames
+	expected *expectedNames
+	shapes   *jsonShapes
+	room     []byte       // for the next short strings
+	keys     []string     // of the objects that are open
+	values   []lua.LValue // of the objects and arrays that are open
 }
 
 // decodeJSON reads a whole text. The error names the byte where it is wrong.
@@ -40,7 +41,11 @@ func decodeJSON(L *lua.LState, in []byte) (lua.LValue, error) {
 }
 
 func newJSONReader(of *vm.VM, in []byte) jsonReader {
-	return jsonReader{in: in, vm: of, names: &cachesOf(of).names, shapes: &worldOf(of).shapes}
+	cache := cachesOf(of)
+	if cache.expected == nil {
+		cache.expected = new(expectedNames)
+	}
+	return jsonReader{in: in, vm: of, names: &cache.names, expected: cache.expected, shapes: &worldOf(of).shapes}
 }
 
 // finish checks that nothing but white space is left.

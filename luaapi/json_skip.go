@@ -11,7 +11,7 @@ import (
 
 // skip consumes a value and checks it. What it costs was charged beforehand, by length.
 func (r *jsonReader) skip(depth int) {
-	if end := skipValue(r.in, r.pos, depth); end >= 0 {
+	if end := r.expected.skipValue(r.in, r.pos, depth); end >= 0 {
 		r.pos = end
 		return
 	}
@@ -19,46 +19,67 @@ func (r *jsonReader) skip(depth int) {
 }
 
 // skipValue is the end of the value that begins at i, which lies within depth arrays and objects.
-func skipValue(in []byte, i, depth int) int {
+func (n *expectedNames) skipValue(in []byte, i, depth int) int {
 	var enclosing [maxJSONDepth + 1]byte // what closes the arrays and objects that are open around the innermost
 	var closing byte                     // what closes that; 0: none is open
 	outside := depth
 	for {
+		if closing == '}' { // a name stands here, behind its comma if it is not the first
+			if e := &n.known[n.next]; len(in)-i >= longestExpected && e.comes(in[i:]) {
+				n.last, n.next = n.next, e.next
+				i += e.length
+			} else if i = n.read(in, i); i < 0 {
+				return -1
+			}
+		}
 		var c byte
-		if i, c = skipSpace(in, i); c == '{' || c == '[' {
+		switch i, c = skipSpace(in, i); c {
+		case '"':
+			i = skipText(in, i+1)
+		case '{', '[':
 			if depth++; depth > maxJSONDepth {
 				return -1
 			}
 			enclosing[depth], closing = closing, c+2 // '}' and ']' in ASCII
-			if i, c = skipSpace(in, i+1); c != closing {
-				if closing == '}' {
-					if i = skipName(in, i); i < 0 {
-						return -1
-					}
-				}
+			if i, c = skipSpace(in, i+1); c == '"' || c != closing && closing == ']' {
 				continue
+			} else if c != closing {
+				return -1
 			}
-		} else {
-			if i = skipScalar(in, i, c); i < 0 || depth == outside {
-				return i
-			}
-			i, c = skipSpace(in, i)
-		}
-		for c == closing {
 			closing = enclosing[depth]
-			if depth--; depth == outside {
-				return i + 1
+			depth--
+			i++
+		case 't':
+			i = skipWord(in, i, "true")
+		case 'f':
+			i = skipWord(in, i, "false")
+		case 'n':
+			i = skipWord(in, i, "null")
+		default:
+			var ok bool
+			if i, ok = skipNumber(in, i); !ok {
+				return -1
 			}
-			i, c = skipSpace(in, i+1)
+		}
+		if i < 0 {
+			return -1
+		}
+		for depth > outside {
+			if i, c = skipSpace(in, i); c != closing {
+				break
+			}
+			closing = enclosing[depth]
+			depth--
+			i++
+		}
+		if depth == outside {
+			return i
 		}
 		if c != ',' {
 			return -1
 		}
-		i++
-		if closing == '}' {
-			if i = skipName(in, i); i < 0 {
-				return -1
-			}
+		if closing == ']' {
+			i++
 		}
 	}
 }
@@ -84,33 +105,13 @@ func skipName(in []byte, i int) int {
 	if i = skipText(in, i+1); i < 0 {
 		return -1
 	}
-	if i < len(in) && in[i] == ':' {
-		return i + 1
-	}
 	if i, c = skipSpace(in, i); c != ':' {
 		return -1
 	}
 	return i + 1
 }
 
-// skipScalar is the end of a string, number or word that begins at i with c.
-func skipScalar(in []byte, i int, c byte) int {
-	switch c {
-	case '"':
-		return skipText(in, i+1)
-	case 't':
-		return skipWord(in, i, "true")
-	case 'f':
-		return skipWord(in, i, "false")
-	case 'n':
-		return skipWord(in, i, "null")
-	}
-	if end, ok := skipNumber(in, i); ok {
-		return end
-	}
-	return -1
-}
-
+// skipWord is the end of a word that begins at i.
 func skipWord(in []byte, i int, word string) int {
 	if len(in)-i < len(word) || string(in[i:i+len(word)]) != word {
 		return -1
@@ -120,13 +121,15 @@ func skipWord(in []byte, i int, word string) int {
 
 // skipText is the end of a string whose text begins at i.
 func skipText(in []byte, i int) int {
-	for at := i; at+8 <= len(in); at += 8 {
-		if odd := oddBytes(binary.LittleEndian.Uint64(in[at:])); odd != 0 {
-			if at += bits.TrailingZeros64(odd) / 8; in[at] == '"' {
-				return at + 1
-			}
-			break
+	for at := i; len(in)-at >= 8; at += 8 {
+		odd := oddBytes(binary.LittleEndian.Uint64(in[at:]))
+		if odd == 0 {
+			continue
 		}
+		if at += bits.TrailingZeros64(odd) / 8; in[at] == '"' {
+			return at + 1
+		}
+		break
 	}
 	return skipOddText(in, i)
 }
@@ -177,20 +180,27 @@ func skipNumber(in []byte, i int) (end int, ok bool) {
 			return i, false
 		}
 	}
-	if i < len(in) && in[i]|0x20 == 'e' {
-		if i++; i < len(in) && (in[i] == '+' || in[i] == '-') {
-			i++
-		}
-		from = i
-		if i = digitsEnd(in, from); i == from {
-			return i, false
-		}
+	if i >= len(in) || in[i]|0x20 != 'e' {
+		return i, true
 	}
-	return i, true
+	if i++; i < len(in) && (in[i] == '+' || in[i] == '-') {
+		i++
+	}
+	from = i
+	i = digitsEnd(in, from)
+	return i, i > from
 }
 
-// digitsEnd is the end of the digits that begin at i.
+// digitsEnd is the end of the digits that begin at i. Of eight bytes it finds the first whose distance from '0' is above 9: 0x76 more
+// sets its top bit, and what it carries over reaches later ones alone.
 func digitsEnd(in []byte, i int) int {
+	if len(in)-i >= 8 {
+		const ones, tops = 0x0101010101010101, 0x8080808080808080
+		x := binary.LittleEndian.Uint64(in[i:])
+		if others := ((x ^ ones*'0') + ones*0x76 | x) & tops; others != 0 {
+			return i + bits.TrailingZeros64(others)/8
+		}
+	}
 	for i < len(in) && in[i]-'0' <= 9 {
 		i++
 	}

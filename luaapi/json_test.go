@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -108,7 +109,8 @@ func TestOneValueIsFoundWithoutTheRest(t *testing.T) {
 }
 
 func FuzzJSON(f *testing.F) {
-	for _, seed := range []string{`{"a":[1,2.5,"x",null,true,{}]}`, `"\ud83d\ude00"`, `[[],{}]`, `-0`, `1e5`, "{\"a\":\"\xff\"}", `[1,]`, `{"a":1,"a":2}`, `[{"a":[{}, [ ]]},{"a":0.1E-2}]`} {
+	for _, seed := range []string{`{"a":[1,2.5,"x",null,true,{}]}`, `"\ud83d\ude00"`, `[[],{}]`, `-0`, `1e5`, "{\"a\":\"\xff\"}", `[1,]`, `{"a":1,"a":2}`, `[{"a":[{}, [ ]]},{"a":0.1E-2}]`,
+		`[{"id":1,"name":"x"},{"id":2,"name":"y"},{"id":3,"name":"z"}]`} {
 		f.Add(seed)
 	}
 	b := bench(f, patient, onRequest(echo))
@@ -148,21 +150,29 @@ func number(text string) bool {
 	return d.Decode(&v) == nil
 }
 
-// TestFindingSeesTheSameFaultsAsDecoding: what a path does not lead to is passed over by code of its own, which must be as strict.
+// TestFindingSeesTheSameFaultsAsDecoding: what a path does not lead to is passed over by code of its own, which must be as strict; also when it
+// has learned what names come, in texts before and in this one.
 func TestFindingSeesTheSameFaultsAsDecoding(t *testing.T) {
-	const seed = `{"a":[1,-2.5e3,"x\u00e9\n",null,true,{"b":{}, "c" : [ ],"d":[[{}],{"e":[]}]} , 0.10E+2],"long text of many bytes":"é plain and long enough \" to matter","n":0}`
+	seeds := []string{`{"a":[1,-2.5e3,"x\u00e9\n",null,true,{"b":{}, "c" : [ ],"d":[[{}],{"e":[]}]} , 0.10E+2],"long text of many bytes":"é plain and long enough \" to matter","n":0}`,
+		`[{"id":12345678,"name":"x","of":{"a":1}},{"id":123456789,"name":"y","of":{"a":0.12345678}}, {"id":1,"name":"z","of":{"a":2}},{"id":1,"sixteen bytes":1}]`,
+		"[{\"id\": 7,\n  \"name\": \"x\"},\n {\"id\": 70,\n  \"name\": \"y\"}, {\"id\": 70,\n  \"name\": \"y\"}]"}
 	const odd = " \"\\{}[],:0123456789-+.eEtfn\x00\x1f\x80\xff"
 	r := rand.New(rand.NewPCG(3, 4))
 	b := bench(t, patient, onRequest(`local _, decoded = gw.json.decode(req:body())
 		local _, found = gw.json.get(req:body(), "nowhere")
 		assert(decoded == found, tostring(decoded) .. " / " .. tostring(found))`))
-	for range 3000 {
-		text := []byte(seed)
+	for n := range 9000 {
+		text := []byte(seeds[n%len(seeds)])
 		for range 1 + r.IntN(3) {
+			if len(text) == 0 {
+				break
+			}
 			i := r.IntN(len(text))
-			switch r.IntN(3) {
+			switch r.IntN(4) {
 			case 0:
 				text[i] = odd[r.IntN(len(odd))]
+			case 3:
+				text = slices.Insert(text, i, odd[r.IntN(len(odd))])
 			case 1:
 				text = append(text[:i], text[i+1:]...)
 			default:

@@ -78,6 +78,7 @@ type caches struct {
 	keys     keys
 	signers  signers
 	names    memberNames
+	expected *expectedNames // nil until a JSON text is read
 }
 
 func cachesOf(v *vm.VM) *caches { return &v.Data.(*machine).cache }
