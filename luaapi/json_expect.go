@@ -6,7 +6,7 @@ import "encoding/binary"
 // are, the next name is known before it is read. It only says what to look for first: what comes is the same with and without it, whatever
 // texts have been read before.
 type expectedNames struct {
-	known [64]expectedName
+	known [knownNames]expectedName
 	index [256]uint8 // where a name is known, by its hash; another one may be there
 	free  uint8      // the place of known that is given away next
 	last  uint8      // the place of the name that came last
@@ -21,12 +21,14 @@ type expectedName struct {
 	next   uint8     // the place of the name that came after it
 }
 
-// longestExpected is how many bytes a name has at most that is expected.
-const longestExpected = 16
+const (
+	knownNames      = 64 // how many names are known at most
+	longestExpected = 16 // bytes that a known name has at most
+)
 
-// comes reports whether the name stands at the start of b, which has longestExpected bytes.
-func (e *expectedName) comes(b []byte) bool {
-	return binary.LittleEndian.Uint64(b)&e.mask[0] == e.text[0] && binary.LittleEndian.Uint64(b[8:])&e.mask[1] == e.text[1] && e.length != 0
+// comes reports whether the name stands at the start of b.
+func (e *expectedName) comes(b *[longestExpected]byte) bool {
+	return binary.LittleEndian.Uint64(b[:])&e.mask[0] == e.text[0] && binary.LittleEndian.Uint64(b[8:])&e.mask[1] == e.text[1] && e.length != 0
 }
 
 // read is the end of the name that begins at i, which was not the expected one; -1 for what is none. A comma may stand before it.
@@ -54,7 +56,7 @@ func (n *expectedNames) learn(b []byte, length int) {
 	at := n.index[hash]
 	if known := &n.known[at]; known.text != name.text || known.length != length {
 		at = n.free
-		n.free = (at + 1) % uint8(len(n.known))
+		n.free = (at + 1) % knownNames
 		name.next = at
 		n.index[hash], n.known[at] = at, name
 	}

@@ -25,7 +25,7 @@ func (n *expectedNames) skipValue(in []byte, i, depth int) int {
 	outside := depth
 	for {
 		if closing == '}' { // a name stands here, behind its comma if it is not the first
-			if e := &n.known[n.next]; len(in)-i >= longestExpected && e.comes(in[i:]) {
+			if e := &n.known[n.next%knownNames]; len(in)-i >= longestExpected && e.comes((*[longestExpected]byte)(in[i:])) {
 				n.last, n.next = n.next, e.next
 				i += e.length
 			} else if i = n.read(in, i); i < 0 {
