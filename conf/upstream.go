@@ -45,7 +45,8 @@ type Upstream struct {
 	Host      string // HostUpstream, HostClient or a fixed name
 	Protocol  string // ProtocolH1, ProtocolH2 or ProtocolH2C
 
-	ProxyProtocol string // ProxyOff, ProxyV1 or ProxyV2
+	ProxyProtocol string        // ProxyOff, ProxyV1 or ProxyV2
+	SlowStart     time.Duration // in which an endpoint that is new or back gets its share; 0: at once
 	Endpoints     []Endpoint
 	Timeouts      Timeouts
 	Pool          Pool
@@ -94,6 +95,7 @@ var upstreamSection = section[Upstream]{
 	text("host", func(u *Upstream) *string { return &u.Host }, upstreamHost),
 	oneOf("protocol", func(u *Upstream) *string { return &u.Protocol }, ProtocolH1, ProtocolH2, ProtocolH2C),
 	oneOf("proxy_protocol", func(u *Upstream) *string { return &u.ProxyProtocol }, ProxyOff, ProxyV1, ProxyV2),
+	duration("slow_start", func(u *Upstream) *time.Duration { return &u.SlowStart }, shortest, longest),
 	custom("endpoints", (*binder).bindEndpoints),
 	sub("timeouts", timeoutsSection, func(u *Upstream, p Pos) *Timeouts { u.Timeouts.Pos = p; return &u.Timeouts }),
 	sub("pool", poolSection, func(u *Upstream, p Pos) *Pool { u.Pool.Pos = p; return &u.Pool }),
@@ -164,6 +166,9 @@ func (b *binder) checkUpstream(path string, u *Upstream) {
 	b.checkWeights(path+".endpoints", u)
 	b.checkRetry(path+".retry", &u.Retry)
 	b.checkUpstreamTLS(path, u)
+	if u.SlowStart > 0 && u.Balance == ConsistentHash {
+		b.errs.Add(b.pos[path+".slow_start"], path+".slow_start", "does not go with balance = %q, which sends a key to one endpoint always: take one of the two away", u.Balance)
+	}
 	if u.ProxyProtocol != ProxyOff && u.Protocol != ProtocolH1 {
 		b.errs.Add(b.pos[path+".proxy_protocol"], path+".proxy_protocol", "does not go with protocol = %q, whose connections many clients share: take one of the two away", u.Protocol)
 	}

@@ -107,7 +107,7 @@ var proxyVersions = map[string]int{conf.ProxyV1: proxyproto.V1, conf.ProxyV2: pr
 
 func upstreamOptions(u *conf.Upstream) upstream.Options {
 	o := upstream.Options{
-		Name: u.Name, Balance: u.Balance, Host: u.Host, Protocol: u.Protocol, TLS: upstreamTLS(&u.TLS), Proxy: proxyVersions[u.ProxyProtocol], Limits: limits(u.Timeouts),
+		Name: u.Name, Balance: u.Balance, SlowStart: u.SlowStart, Host: u.Host, Protocol: u.Protocol, TLS: upstreamTLS(&u.TLS), Proxy: proxyVersions[u.ProxyProtocol], Limits: limits(u.Timeouts),
 		Pool:     upstream.PoolOptions{Connections: u.Pool.Connections, Wait: u.Pool.Wait},
 		Upgrades: u.Pool.Upgrades,
 		Retry:    upstream.RetryOptions{Attempts: u.Retry.Attempts, Status: u.Retry.Status, Budget: u.Retry.Budget},

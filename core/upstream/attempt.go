@@ -58,11 +58,14 @@ func (a Attempt) Succeeded() {
 	if a.load != nil {
 		a.load.Answered(a.took(), core.Now())
 	}
-	h := &a.up.live[a.Endpoint.Index].health
+	l := a.up.live[a.Endpoint.Index]
+	h := &l.health
 	if a.probe {
 		a.up.mu.Lock()
-		h.probes.Add(-1)
-		h.until.Store(0)
+		if h.probes.Add(-1); !h.healthy() {
+			l.rise.begin(core.Now())
+			h.until.Store(0)
+		}
 		a.up.mu.Unlock()
 	}
 	if h.failures.Load() != 0 {

@@ -15,7 +15,7 @@ func (u *Upstream) Pick(_ *core.Exchange, key string) (*core.Endpoint, error) {
 // choose asks the balancer among the endpoints that are ready. With take, a probe's place is taken where the choice is half-open.
 func (u *Upstream) choose(key string, tried []*core.Endpoint, take bool) (e *core.Endpoint, probe bool, err error) {
 	now := core.Now()
-	if len(tried) == 0 && u.allHealthy() {
+	if len(tried) == 0 && u.allHealthy() && !u.rises(now) {
 		if len(u.active) == 0 {
 			return nil, false, ErrNoneReady
 		}
@@ -33,6 +33,9 @@ func (u *Upstream) choose(key string, tried []*core.Endpoint, take bool) (e *cor
 	}
 	if len(ready) == 0 { // a reload has left only endpoints that were out: better one of them than nobody
 		ready = append(ready, u.active...)
+	}
+	if u.opts.SlowStart > 0 {
+		ready = u.gently(ready, now)
 	}
 	switch len(ready) {
 	case 0:

@@ -31,6 +31,7 @@ func at(t *testing.T, u *upstream.Upstream, letter string) upstream.Attempt {
 			return a
 		}
 		a.Ended()
+		a.Leave()
 	}
 	t.Fatalf("no try goes to %s", letter)
 	return upstream.Attempt{}
@@ -44,6 +45,7 @@ func asked(t *testing.T, u *upstream.Upstream, n int) string {
 		a := begin(t, u)
 		letters.WriteByte(a.Endpoint.Authority[0])
 		a.Ended()
+		a.Leave()
 	}
 	return letters.String()
 }
@@ -51,7 +53,9 @@ func asked(t *testing.T, u *upstream.Upstream, n int) string {
 func fail(t *testing.T, u *upstream.Upstream, letter string, times int) {
 	t.Helper()
 	for range times {
-		at(t, u, letter).Failed()
+		a := at(t, u, letter)
+		a.Failed()
+		a.Leave()
 	}
 }
 

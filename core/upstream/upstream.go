@@ -22,9 +22,10 @@ import (
 // Options describe an upstream. New fills in no defaults: the configuration has done so.
 type Options struct {
 	Name      string
-	Balance   string // name of the algorithm
-	Host      string // "upstream", "client" or a fixed name
-	Protocol  string // H1, H2 or H2C; "" is H1
+	Balance   string        // name of the algorithm
+	SlowStart time.Duration // in which an endpoint that is new or back comes to its share; 0: at once
+	Host      string        // "upstream", "client" or a fixed name
+	Protocol  string        // H1, H2 or H2C; "" is H1
 	TLS       TLSOptions
 	Proxy     int // version of the PROXY header that connections begin with: 1 or 2; 0: none
 	Endpoints []Target
@@ -51,6 +52,7 @@ type Upstream struct {
 	endpoints []*core.Endpoint
 	active    []*core.Endpoint // those that are not drained
 	live      []*live          // by Endpoint.Index
+	fresh     []*live          // those that begin to take requests with this generation
 	balancer  balance.Balancer
 	metered   balance.Metered // the same when it goes by loads, else nil
 	upgrades  *upgrades       // the same for all generations
@@ -65,6 +67,7 @@ type live struct {
 	streams *Streams // nil for HTTP/1.1
 	health  health
 	load    *balance.Load
+	rise    rise
 }
 
 // New makes an upstream. prev, when not nil, is the one of that name in the generation before: endpoints that stay keep their
@@ -81,14 +84,17 @@ func New(o Options, prev *Upstream) (*Upstream, error) {
 			return nil, err
 		}
 		u.endpoints = append(u.endpoints, e)
-		if e.Weight > 0 {
-			u.active = append(u.active, e)
-		}
-		l, err := u.adopt(prev, e)
+		was := u.known(prev, e)
+		l, err := u.adopt(prev, was, e)
 		if err != nil {
 			return nil, err
 		}
-		u.live = append(u.live, l)
+		if u.live = append(u.live, l); e.Weight == 0 {
+			continue
+		}
+		if u.active = append(u.active, e); prev != nil && !prev.asks(was) {
+			u.fresh = append(u.fresh, l)
+		}
 	}
 	if err := u.chooseBalancer(prev); err != nil {
 		return nil, err
@@ -133,10 +139,10 @@ func newEndpoint(upstream string, t Target, index int) (*core.Endpoint, error) {
 	return e, nil
 }
 
-// adopt finds what prev knows of the same address, or begins anew.
-func (u *Upstream) adopt(prev *Upstream, e *core.Endpoint) (*live, error) {
+// adopt goes on with old, what prev knows of the same address, or begins anew.
+func (u *Upstream) adopt(prev *Upstream, old *live, e *core.Endpoint) (*live, error) {
 	load := new(balance.Load)
-	if old := u.known(prev, e); old != nil {
+	if old != nil {
 		if prev.opts.Protocol == u.opts.Protocol && prev.opts.Proxy == u.opts.Proxy && prev.opts.TLS.equal(&u.opts.TLS) {
 			return old, nil
 		}
@@ -169,8 +175,17 @@ func (u *Upstream) known(prev *Upstream, e *core.Endpoint) *live {
 	return nil
 }
 
+// asks tells whether l is one of the upstream's endpoints that are not drained.
+func (u *Upstream) asks(l *live) bool {
+	return slices.ContainsFunc(u.active, func(e *core.Endpoint) bool { return u.live[e.Index] == l })
+}
+
 // Commit makes the upstream's settings hold for what it took over from the generation before. The generation calls it when it goes live.
 func (u *Upstream) Commit() {
+	now := core.Now()
+	for _, l := range u.fresh {
+		l.rise.begin(now)
+	}
 	for _, l := range u.live {
 		l.pool.apply(u.opts.Pool)
 		if l.streams != nil {
