@@ -23,6 +23,7 @@ type Body struct {
 	taken   int64  // bytes read from the source
 	buf     []byte // read ahead of whoever consumes
 	off     int    // consumed part of buf
+	keep    int64  // most bytes that stay in buf when they have been consumed; 0: none do
 	whole   bool   // buf[0:] is the whole body, src has ended
 	changed bool   // buf was set by a script
 	err     error  // sticky error of the source
@@ -111,10 +112,46 @@ func (b *Body) Replace(data []byte) {
 	b.length = int64(len(data))
 }
 
-// Rewind lets the next reader of a body that is whole, or that nobody has touched, start from the beginning. It tells whether that is
-// possible.
+// Keep has the bytes that are read from now on stay, as long as they are not more than limit: so far Rewind can start from the beginning again.
+// It does nothing for a body of which a part is gone, or which is announced to be longer.
+func (b *Body) Keep(limit int64) {
+	if b.off == 0 && b.err == nil && b.length <= limit && int64(len(b.buf)) <= limit {
+		b.keep = limit
+	}
+}
+
+// Forget ends what Keep began: what has been read is gone. It is for whoever reads the body.
+func (b *Body) Forget() {
+	if b.keep == 0 {
+		return
+	}
+	if b.keep = 0; b.off == len(b.buf) && !b.whole {
+		if b.buf, b.off = b.buf[:0], 0; cap(b.buf) > smallBuffer { // the rest may take hours
+			b.buf = nil
+		}
+	}
+}
+
+// smallBuffer is how much room a body that streams may hold on to.
+const smallBuffer = 4 << 10
+
+// retain keeps what was read from the source.
+func (b *Body) retain(p []byte) {
+	switch {
+	case b.keep == 0:
+	case int64(len(b.buf)+len(p)) > b.keep:
+		b.Forget()
+	default:
+		b.buf = append(b.buf, p...)
+		b.off = len(b.buf)
+	}
+}
+
+// Rewind lets the next reader of a body that is whole, of which all that was read was kept, or that nobody has touched, start from the beginning.
+// It tells whether that is possible.
 func (b *Body) Rewind() bool {
-	if !b.whole && (b.taken > 0 || b.off > 0 || b.err != nil) {
+	kept := b.keep > 0 && (b.err == nil || b.err == io.EOF)
+	if !b.whole && !kept && (b.taken > 0 || b.off > 0 || b.err != nil) {
 		return false
 	}
 	b.off = 0
@@ -157,6 +194,7 @@ func (b *Body) Read(p []byte) (int, error) {
 		return 0, b.err
 	}
 	n, err := b.readSource(p)
+	b.retain(p[:n])
 	return n, b.count(n, err)
 }
 

@@ -441,3 +441,159 @@ func TestWithoutRetriesABodyStreams(t *testing.T) {
 		t.Errorf("%q %v", head, err)
 	}
 }
+
+// TestARetryOfAHashedRequestGoesElsewhere: and back, once its own endpoint answers again.
+func TestARetryOfAHashedRequestGoesElsewhere(t *testing.T) {
+	var failing atomic.Int32
+	failing.Store(-1)
+	var urls []string
+	for i := range int32(3) {
+		urls = append(urls, fmt.Sprintf("%q", upstream(t, func(w http.ResponseWriter, _ *http.Request) {
+			if failing.Load() == i {
+				w.WriteHeader(503)
+			}
+			_, _ = fmt.Fprint(w, i)
+		})))
+	}
+	hash := &stage{name: "route", request: func(x *core.Exchange) (*core.Reply, error) {
+		x.HashKey = string(x.Request.Header.Get("X-Key"))
+		return nil, nil
+	}}
+	h := open(t, fmt.Sprintf("[[upstream]]\nname = \"u\"\nbalance = \"consistent_hash\"\nendpoints = [%s]\nhealth.failures = 1000\nretry = { attempts = 1, budget = 100 }\n", strings.Join(urls, ","))+route("u"), through(hash))
+	c := plainClient(t)
+	for i := range 20 {
+		ask := func() string {
+			resp, got := h.do(c, h.request("GET", "/", nil, "X-Key", fmt.Sprint("key ", i)))
+			if resp.StatusCode != 200 {
+				t.Errorf("key %d: %s", i, resp.Status)
+			}
+			return got
+		}
+		failing.Store(-1)
+		own := ask()
+		failing.Store(int32(own[0] - '0'))
+		other := ask()
+		if other == own || ask() != other {
+			t.Errorf("key %d went from %s to %s, and not again", i, own, other)
+		}
+		failing.Store(-1)
+		if got := ask(); got != own {
+			t.Errorf("key %d came back to %s, not to %s", i, got, own)
+		}
+	}
+}
+
+// TestOneRequestIsOneForFiltersAndCopies however often it is made.
+func TestOneRequestIsOneForFiltersAndCopies(t *testing.T) {
+	to, copies := shadow(t)
+	var s steps
+	counting := &stage{name: "count", request: func(x *core.Exchange) (*core.Reply, error) {
+		s.add("request")
+		x.Mirrors = append(x.Mirrors, core.Mirror{Upstream: "shadow"})
+		return nil, nil
+	}, response: func(x *core.Exchange) error {
+		s.add(fmt.Sprint("response ", x.Response.Status))
+		return nil
+	}}
+	watch, entries := watching()
+	for _, size := range []int{5, 40 << 10} {
+		h, p := openPair(t, "h1", once, fmt.Sprintf("[[upstream]]\nname = \"shadow\"\nendpoints = [%q]\n", to), through(counting, watch))
+		for range 4 {
+			resp, got := h.put("PUT", noise(size), true)
+			if resp.StatusCode != 200 || got != string(noise(size)) {
+				t.Errorf("%s, %d bytes", resp.Status, len(got))
+			}
+			if e := next(t, entries); e.status != 200 {
+				t.Errorf("%+v", e)
+			}
+			if got := awaited(t, copies); !strings.Contains(got, "PUT") {
+				t.Errorf("copied %.60q", got)
+			}
+		}
+		if p.first.Load() == 0 {
+			t.Error("nothing was repeated")
+		}
+		if len(entries) > 0 || len(copies) > 0 {
+			t.Errorf("%d lines and %d copies too many", len(entries), len(copies))
+		}
+	}
+	if got, want := s.String(), strings.TrimSpace(strings.Repeat("request response 200 ", 8)); strings.Join(strings.Fields(got), " ") != want {
+		t.Errorf("the filters saw %s", got)
+	}
+}
+
+// TestAClientThatLeavesInARetryEndsIt: the endpoint that is asked then hears it, and nobody is asked after it.
+func TestAClientThatLeavesInARetryEndsIt(t *testing.T) {
+	bothUpstreams(t, func(t *testing.T, protocol string) {
+		to := upstream
+		if protocol == "h2c" {
+			to = upstreamH2C
+		}
+		var n atomic.Int32
+		asked, left := make(chan struct{}, 10), make(chan struct{}, 10)
+		url := to(t, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			if n.Add(1) == 1 {
+				w.WriteHeader(503)
+				return
+			}
+			asked <- struct{}{}
+			<-r.Context().Done()
+			left <- struct{}{}
+		})
+		watch, entries := watching()
+		h := open(t, routeTo(url, fmt.Sprintf("protocol = %q\nhealth.failures = 1000\nretry = { attempts = 5, budget = 100 }", protocol)), through(watch))
+		nc, _ := h.dial()
+		send(t, nc, "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
+		<-asked
+		nc.Close()
+		within(t, 10*time.Second, "the endpoint hears that the client left", left)
+		if e := next(t, entries); e.status != 499 || n.Load() != 2 {
+			t.Errorf("%+v after %d requests", e, n.Load())
+		}
+	})
+}
+
+// TestAnAnswerThatHasBegunIsNeverMadeAgain: streams of events and calls of gRPC among them; nor is a call that failed by its own status.
+func TestAnAnswerThatHasBegunIsNeverMadeAgain(t *testing.T) {
+	bothUpstreams(t, func(t *testing.T, protocol string) {
+		to := upstream
+		if protocol == "h2c" {
+			to = upstreamH2C
+		}
+		var n atomic.Int32
+		url := to(t, func(w http.ResponseWriter, r *http.Request) {
+			n.Add(1)
+			_, _ = io.Copy(io.Discard, r.Body)
+			switch r.URL.Path {
+			case "/events":
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, "data: 1\n\n")
+				w.(http.Flusher).Flush()
+				panic(http.ErrAbortHandler)
+			case "/unavailable":
+				w.Header().Set("Content-Type", "application/grpc")
+				w.Header().Set("Grpc-Status", "14")
+			case "/busy":
+				w.WriteHeader(503)
+			}
+		})
+		h := open(t, routeTo(url, fmt.Sprintf("protocol = %q\nhealth.failures = 1000\nretry = { attempts = 5, budget = 100 }", protocol)))
+		c := h.client2()
+		resp, err := c.Do(h.request("GET", "/events", nil, "Accept", "text/event-stream"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != 200 || string(body) != "data: 1\n\n" || err == nil || n.Swap(0) != 1 {
+			t.Errorf("events: %s %q %v", resp.Status, body, err)
+		}
+		for path, want := range map[string]string{"/unavailable": "14", "/busy": "14"} {
+			resp, _ := h.do(c, h.request("POST", path, strings.NewReader("\x00\x00\x00\x00\x00"), "Content-Type", "application/grpc", "TE", "trailers"))
+			if code := resp.Header.Get("Grpc-Status") + resp.Trailer.Get("Grpc-Status"); resp.StatusCode == 200 && code != want || n.Swap(0) != 1 {
+				t.Errorf("%s: %s, status %q of gRPC", path, resp.Status, code)
+			}
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestAFullPoolOfHTTP2Is503(t *testing.T) {
@@ -50,6 +51,48 @@ func TestAFullPoolOfHTTP2Is503(t *testing.T) {
 	if ask(); <-answers != 200 {
 		t.Error("not served when there is room again")
 	}
+}
+
+// TestAFullPoolIsWaitedForNoLongerThanTheTotal: also where a route's own limit is shorter than the upstream's wait.
+func TestAFullPoolIsWaitedForNoLongerThanTheTotal(t *testing.T) {
+	bothUpstreams(t, func(t *testing.T, protocol string) {
+		busy, release := make(chan struct{}, 10), make(chan struct{})
+		serve := func(_ http.ResponseWriter, r *http.Request) {
+			busy <- struct{}{}
+			select {
+			case <-release:
+			case <-r.Context().Done():
+			}
+		}
+		url := narrowH2C(t, 1, serve)
+		if protocol == "h1" {
+			url = upstream(t, serve)
+		}
+		h := open(t, "[[upstream]]\nname = \"u\"\nprotocol = \""+protocol+"\"\nendpoints = [\""+url+"\"]\ntimeouts = { connect = \"40s\", first_byte = \"1m\", total = \"1m\" }\npool = { connections = 1, wait = \"30s\" }\n"+
+			route("u")+"[[route]]\nname = \"hasty\"\npath = \"/hasty\"\nupstream = \"u\"\n[route.timeouts]\ntotal = \"300ms\"\nconnect = \"300ms\"\nfirst_byte = \"300ms\"\n")
+		first := make(chan int, 1)
+		go func() { first <- status(h, "/") }()
+		<-busy
+		began := time.Now()
+		if got, took := status(h, "/hasty"), time.Since(began); got != 503 || took < 250*time.Millisecond || took > 20*time.Second {
+			t.Errorf("%d after %s", got, took)
+		}
+		close(release)
+		if got := <-first; got != 200 {
+			t.Error(got)
+		}
+	})
+}
+
+// status is that of the answer to a GET, 0 for none.
+func status(h *house, path string) int {
+	resp, err := plainClient(h.t).Get("http://" + h.addr + path)
+	if err != nil {
+		h.t.Error(err)
+		return 0
+	}
+	resp.Body.Close()
+	return resp.StatusCode
 }
 
 func TestARequestGetsTheStreamThatComesFree(t *testing.T) {

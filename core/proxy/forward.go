@@ -43,6 +43,7 @@ type Leg struct {
 	upgrade  bool // a place among the upstream's upgrades is held
 	trying   bool // a try holds what settle gives back
 	finished bool
+	lapsed   bool // the try that failed did so because its connection, which had rested, was found closed
 
 	retrying bool             // a status may mean that the request, whose body is whole, is made once more
 	retried  int              // how often it was
@@ -114,8 +115,10 @@ func (l *Leg) tries() error {
 		if l.x.Lifeline.Broken() {
 			return core.Fail(core.StatusClientGone, "client left", err)
 		}
-		if !l.stale(err) {
+		if !l.lapsed {
 			l.tried = append(l.tried, l.attempt.Endpoint)
+		}
+		if !l.lapsed || l.conn == nil { // how many connections can lapse is bounded by the pool of those that are not shared
 			failures++
 		}
 		if safe && failures < maxTries && core.Now() < l.hard {
@@ -144,11 +147,11 @@ func (l *Leg) try() (err error) {
 		return &step{choosing, err}
 	}
 	l.x.Endpoint = l.attempt.Endpoint
-	connect := min(l.limits.Connect, l.hard.Sub(core.Now()))
+	left := l.hard.Sub(core.Now())
 	if s := l.up.Streams(l.attempt.Endpoint); s != nil {
-		return l.tryHTTP2(s, connect)
+		return l.tryHTTP2(s, left)
 	}
-	if l.conn, err = l.connect(connect); err != nil {
+	if l.conn, err = l.connect(left); err != nil {
 		return &step{connecting, err}
 	}
 	l.x.Times.Connected = core.Now()
@@ -195,7 +198,8 @@ func (l *Leg) settle(err error) (again bool) {
 	}
 	defer l.attempt.Leave()
 	l.upload.stop(l)
-	l.resume(err)
+	l.lapsed = l.stale(s)
+	l.resume()
 	l.x.Lifeline.Release()
 	unseen := false // by the endpoint
 	if l.round != nil {
@@ -219,7 +223,7 @@ func (l *Leg) settle(err error) (again bool) {
 	case s.phase == connecting:
 		l.attempt.Failed()
 		return !timedOut(err) && l.pinned == nil && len(l.up.Endpoints()) > 1
-	case l.stale(err):
+	case l.lapsed:
 		l.attempt.Ended()
 		return l.repeatable()
 	}
@@ -229,18 +233,20 @@ func (l *Leg) settle(err error) (again bool) {
 
 // resume makes the request's body readable again when nothing of it had come before its reading was interrupted, because the connection that it
 // was to go to was found closed.
-func (l *Leg) resume(err error) {
+func (l *Leg) resume() {
 	body := &l.x.Request.Body
-	if l.upload.interrupted && l.stale(err) && body.Taken() == 0 && l.client.ResumeBody() {
+	if l.upload.interrupted && l.lapsed && body.Taken() == 0 && l.client.ResumeBody() {
 		body.Resume()
 	}
 }
 
 // stale tells whether a connection that had rested was found closed before anything of an answer came. That says nothing about the
 // endpoint: it closed the connection while it was idle (RFC 9112 section 9.3.1).
-func (l *Leg) stale(err error) bool {
-	s := err.(*step)
-	return s.phase >= sending && l.conn != nil && l.conn.Reused && l.conn.Read == l.before && !errors.Is(err, http1.ErrTimeout)
+func (l *Leg) stale(s *step) bool {
+	if l.round != nil {
+		return s.phase >= sending && l.round.stale(s.err)
+	}
+	return s.phase >= sending && l.conn != nil && l.conn.Reused && l.conn.Read == l.before && !errors.Is(s.err, http1.ErrTimeout)
 }
 
 // repeatable tells whether the request may go out once more: its method allows it (RFC 9110 section 9.2.2) and its body is still whole.

@@ -25,6 +25,7 @@ type round struct {
 	l      *Leg
 	cancel context.CancelCauseFunc
 	ctx    context.Context
+	conn   upstream.Shared
 	resp   *http.Response
 	body   outgoing
 
@@ -43,7 +44,7 @@ var (
 )
 
 // tryHTTP2 is what try does where the endpoint speaks HTTP/2.
-func (l *Leg) tryHTTP2(s *upstream.Streams, connect time.Duration) error {
+func (l *Leg) tryHTTP2(s *upstream.Streams, left time.Duration) error {
 	r := &round{l: l}
 	l.round = r
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
@@ -51,9 +52,10 @@ func (l *Leg) tryHTTP2(s *upstream.Streams, connect time.Duration) error {
 	began := core.Now()
 	r.body.begin(r, began)
 	if r.deadline = deadline(l.x); r.deadline != 0 {
-		connect = min(connect, r.deadline.Sub(began))
+		left = min(left, r.deadline.Sub(began))
 	}
-	conn, err := s.Get(connect, &l.x.Lifeline)
+	conn, err := s.Get(l.limits.Connect, left, &l.x.Lifeline)
+	r.conn = conn
 	now := core.Now()
 	switch {
 	case err != nil && r.deadline != 0 && now >= r.deadline:
@@ -77,6 +79,7 @@ func (l *Leg) tryHTTP2(s *upstream.Streams, connect time.Duration) error {
 		return r.fault(err)
 	}
 	r.resp = resp
+	r.body.settle()
 	return r.receive()
 }
 
@@ -170,6 +173,12 @@ func (r *round) unseen(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "client conn not usable") || strings.Contains(text, "client conn could not be established") ||
 		strings.Contains(text, "graceful shutdown GOAWAY")
+}
+
+// stale tells whether a round ended because its connection, which had served before, was found closed before an answer came.
+func (r *round) stale(err error) bool {
+	return r.resp == nil && r.conn.Reused && r.conn.Lost() && context.Cause(r.ctx) == nil &&
+		!errors.As(err, new(streamError)) && !errors.As(err, new(*malformed))
 }
 
 // patience is the time until the clock looks again.

@@ -9,6 +9,10 @@ import (
 	"github.com/moongate/moongate/core"
 )
 
+// keptBody is how much of a body is kept until the answer comes, for an endpoint that says, with some of it sent, that it has not looked at the
+// request.
+const keptBody = 32 << 10
+
 // outgoing is a request's body as the transport of HTTP/2 reads it, in a goroutine of its own.
 type outgoing struct {
 	r       *round
@@ -21,6 +25,7 @@ type outgoing struct {
 	reading bool         // the body is being read: the client is waited for
 	since   core.Instant // of the last change of reading
 	stopped bool
+	settled bool  // the answer has come: the body is sent once
 	err     error // of the client
 }
 
@@ -28,7 +33,9 @@ func (o *outgoing) begin(r *round, now core.Instant) {
 	body := &r.l.x.Request.Body
 	o.r, o.since, o.none = r, now, body.None() || body.Length() == 0
 	o.idle.L = &o.mu
-	body.Rewind()
+	if body.Rewind(); !o.none {
+		body.Keep(keptBody)
+	}
 	r.l.x.Request.Uploading = !o.none
 }
 
@@ -50,6 +57,9 @@ func (o *outgoing) Read(p []byte) (int, error) {
 	n, err := body.Read(p)
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.settled {
+		body.Forget()
+	}
 	if err == io.EOF {
 		for _, f := range body.Trailer.Fields() {
 			name := http.CanonicalHeaderKey(string(f.Name))
@@ -99,6 +109,13 @@ func (r *round) ask() bool {
 
 // Close implements io.Closer for the transport, which may call it while it reads.
 func (o *outgoing) Close() error { return nil }
+
+// settle says that the answer has come.
+func (o *outgoing) settle() {
+	o.mu.Lock()
+	o.settled = true
+	o.mu.Unlock()
+}
 
 // waiting is since when the endpoint takes nothing of what it could have; now while the client is waited for.
 func (o *outgoing) waiting(now core.Instant) core.Instant {

@@ -8,14 +8,14 @@ import (
 	"github.com/moongate/moongate/core/upstream"
 )
 
-// connect takes a connection to the endpoint. Where the upstream wants to hear by a PROXY header who the client is, it is a new one.
-func (l *Leg) connect(within time.Duration) (*upstream.Conn, error) {
+// connect takes a connection to the endpoint, within what is left of the time for the head. Where the upstream wants to hear by a PROXY header who the client is, it is a new one.
+func (l *Leg) connect(left time.Duration) (*upstream.Conn, error) {
 	pool := l.up.Pool(l.attempt.Endpoint)
 	version := l.up.Proxy()
 	if version == 0 {
-		return pool.Get(within, &l.x.Lifeline)
+		return pool.Get(l.limits.Connect, left, &l.x.Lifeline)
 	}
-	return pool.Open(within, &l.x.Lifeline, l.said().Append(nil, version))
+	return pool.Open(l.limits.Connect, left, &l.x.Lifeline, l.said().Append(nil, version))
 }
 
 // said is what a PROXY header tells of the client: its address, after trusted proxies were heard, with its port where that is known.

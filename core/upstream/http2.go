@@ -60,6 +60,9 @@ type Shared struct {
 	used bool
 }
 
+// Lost tells whether the endpoint, or what lies between, has ended the connection.
+func (c *Shared) Lost() bool { return c.wire != nil && c.wire.lost.Load() }
+
 // offer is what a request that waits is given.
 type offer struct {
 	c   *Shared
@@ -140,8 +143,8 @@ func (s *Streams) Stats() PoolStats {
 }
 
 // Get gives a connection with room for one request: one that is open, or one that is opened within connect. When all that may be open are full,
-// it waits for room, as long as the pool says, and ends with ErrPoolFull. A client that leaves ends both.
-func (s *Streams) Get(connect time.Duration, life *core.Lifeline) (Shared, error) {
+// it waits for room, as long as the pool says, and ends with ErrPoolFull. Neither takes longer than left. A client that leaves ends both.
+func (s *Streams) Get(connect, left time.Duration, life *core.Lifeline) (Shared, error) {
 	s.waiting.Add(1)
 	defer s.waiting.Add(-1)
 	s.mu.Lock()
@@ -152,23 +155,23 @@ func (s *Streams) Get(connect time.Duration, life *core.Lifeline) (Shared, error
 	}
 	ch := make(chan offer, 1)
 	s.waiters = append(s.waiters, ch)
-	limit := connect
+	limit := min(connect, left)
 	if s.grow(); s.dialing == nil {
-		limit = s.opts.Wait
+		limit = min(s.opts.Wait, left)
 		s.stats.Waits++
 		defer s.waited(core.Now())
 	}
 	s.mu.Unlock()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	left := make(gone)
-	if !life.Hold(left) {
-		close(left)
+	leaves := make(gone)
+	if !life.Hold(leaves) {
+		close(leaves)
 	}
 	var got offer
 	select {
 	case got = <-ch:
-	case <-left:
+	case <-leaves:
 		if s.withdraw(ch) {
 			return Shared{}, ErrClientGone
 		}

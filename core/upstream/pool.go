@@ -83,19 +83,19 @@ func (p *Pool) Stats() PoolStats {
 	return s
 }
 
-// Get takes an idle connection, dials one within connect, or waits for one to come free. A client that leaves ends both. A pool that was
-// closed still dials, without a bound: whoever asks began while the endpoint was there.
-func (p *Pool) Get(connect time.Duration, life *core.Lifeline) (*Conn, error) {
-	return p.get(connect, life, nil)
+// Get takes an idle connection, dials one within connect, or waits for one to come free, and all that within left. A client that leaves ends
+// both. A pool that was closed still dials, without a bound: whoever asks began while the endpoint was there.
+func (p *Pool) Get(connect, left time.Duration, life *core.Lifeline) (*Conn, error) {
+	return p.get(min(connect, left), left, life, nil)
 }
 
 // Open is Get for a connection of its own that begins with a preamble, in front of TLS. It carries one exchange. All connections of a
 // pool are opened this way, or none.
-func (p *Pool) Open(connect time.Duration, life *core.Lifeline, preamble []byte) (*Conn, error) {
-	return p.get(connect, life, preamble)
+func (p *Pool) Open(connect, left time.Duration, life *core.Lifeline, preamble []byte) (*Conn, error) {
+	return p.get(min(connect, left), left, life, preamble)
 }
 
-func (p *Pool) get(connect time.Duration, life *core.Lifeline, preamble []byte) (*Conn, error) {
+func (p *Pool) get(connect, left time.Duration, life *core.Lifeline, preamble []byte) (*Conn, error) {
 	p.mu.Lock()
 	for len(p.idle) > 0 {
 		c := p.pop()
@@ -113,7 +113,7 @@ func (p *Pool) get(connect time.Duration, life *core.Lifeline, preamble []byte) 
 		p.mu.Unlock()
 		return p.dial(connect, life, preamble)
 	}
-	return p.wait(connect, life, preamble)
+	return p.wait(connect, left, life, preamble)
 }
 
 // trustFor is how long an idle connection is taken to be alive without asking the kernel. A busy pool uses the connections on top again
@@ -126,23 +126,23 @@ type gone chan struct{}
 func (g gone) Cut() { close(g) }
 
 // wait is called with p.mu held and gives it back. A nil connection handed over is leave to dial.
-func (p *Pool) wait(connect time.Duration, life *core.Lifeline, preamble []byte) (*Conn, error) {
+func (p *Pool) wait(connect, left time.Duration, life *core.Lifeline, preamble []byte) (*Conn, error) {
 	ch := make(chan *Conn, 1)
 	p.waiters = append(p.waiters, ch)
 	p.stats.Waits++
-	limit := p.opts.Wait
+	limit, began := min(p.opts.Wait, left), core.Now()
 	p.mu.Unlock()
-	defer p.waited(core.Now())
+	defer p.waited(began)
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	left := make(gone)
-	if !life.Hold(left) {
-		close(left)
+	leaves := make(gone)
+	if !life.Hold(leaves) {
+		close(leaves)
 	}
 	var c *Conn
 	select {
 	case c = <-ch:
-	case <-left:
+	case <-leaves:
 		if p.withdraw(ch, false) {
 			return nil, ErrClientGone
 		}
@@ -159,7 +159,7 @@ func (p *Pool) wait(connect time.Duration, life *core.Lifeline, preamble []byte)
 		p.free(c)
 		return nil, ErrClientGone
 	case c == nil:
-		return p.dial(connect, life, preamble)
+		return p.dial(min(connect, left-core.Now().Sub(began)), life, preamble)
 	}
 	c.Reused = true
 	return c, nil

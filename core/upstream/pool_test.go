@@ -78,7 +78,7 @@ func poolOf(t *testing.T, o upstream.Options) *upstream.Pool {
 
 func get(t *testing.T, p *upstream.Pool) *upstream.Conn {
 	t.Helper()
-	c, err := p.Get(5*time.Second, new(core.Lifeline))
+	c, err := p.Get(5*time.Second, time.Minute, new(core.Lifeline))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func wait(t *testing.T, p *upstream.Pool) *waiter {
 	w := &waiter{done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
-		w.conn, w.err = p.Get(5*time.Second, &w.life)
+		w.conn, w.err = p.Get(5*time.Second, time.Minute, &w.life)
 	}()
 	eventually(t, "the Get waits", func() bool { return p.Stats().Waits > before })
 	return w
@@ -164,13 +164,24 @@ func TestAFullPoolIsRefusedAfterTheWait(t *testing.T) {
 	p := poolOf(t, o)
 	c := get(t, p)
 	began := time.Now()
-	if _, err := p.Get(time.Second, new(core.Lifeline)); !errors.Is(err, upstream.ErrPoolFull) || time.Since(began) < 30*time.Millisecond {
+	if _, err := p.Get(time.Second, time.Minute, new(core.Lifeline)); !errors.Is(err, upstream.ErrPoolFull) || time.Since(began) < 30*time.Millisecond {
 		t.Errorf("%v after %s", err, time.Since(began))
 	}
 	p.Put(used(c))
 	if s := p.Stats(); s.Exhausted != 1 || s.Idle != 1 {
 		t.Errorf("stats are %+v: who gave up must get nothing", s)
 	}
+}
+
+func TestAFullPoolIsWaitedForNoLongerThanThereIsTime(t *testing.T) {
+	o := options(listen(t).url)
+	o.Pool = upstream.PoolOptions{Connections: 1, Wait: time.Hour}
+	p := poolOf(t, o)
+	c := get(t, p)
+	if _, err := p.Get(time.Second, 30*time.Millisecond, new(core.Lifeline)); !errors.Is(err, upstream.ErrPoolFull) {
+		t.Error(err)
+	}
+	p.Put(used(c))
 }
 
 func TestTheBoundHoldsUnderLoad(t *testing.T) {
@@ -181,7 +192,7 @@ func TestTheBoundHoldsUnderLoad(t *testing.T) {
 	for range 16 {
 		wg.Go(func() {
 			for i := range 50 {
-				c, err := p.Get(5*time.Second, new(core.Lifeline))
+				c, err := p.Get(5*time.Second, time.Minute, new(core.Lifeline))
 				if err != nil {
 					t.Error(err)
 					return
@@ -232,7 +243,7 @@ func TestAClientThatHasLeftDialsNothing(t *testing.T) {
 	p := poolOf(t, options(listen(t).url))
 	var gone core.Lifeline
 	gone.Break()
-	if _, err := p.Get(time.Second, &gone); !errors.Is(err, upstream.ErrClientGone) {
+	if _, err := p.Get(time.Second, time.Minute, &gone); !errors.Is(err, upstream.ErrClientGone) {
 		t.Errorf("got %v", err)
 	}
 	if s := p.Stats(); s.Open != 0 {
@@ -245,7 +256,7 @@ func TestARefusedDialLeavesItsRoom(t *testing.T) {
 	l.Close()
 	p := poolOf(t, options("http://"+l.Addr().String()))
 	for range 5 {
-		if _, err := p.Get(time.Second, new(core.Lifeline)); err == nil || errors.Is(err, upstream.ErrPoolFull) {
+		if _, err := p.Get(time.Second, time.Minute, new(core.Lifeline)); err == nil || errors.Is(err, upstream.ErrPoolFull) {
 			t.Fatalf("got %v", err)
 		}
 	}

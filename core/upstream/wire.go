@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 )
@@ -15,7 +16,8 @@ type wire struct {
 	settled chan struct{} // closed once the endpoint's settings have been heard, or never will be
 	once    sync.Once
 	err     error       // why they never will be; after settled
-	leaving atomic.Bool // the endpoint has said GOAWAY
+	leaving atomic.Bool // it takes no more requests: the endpoint has said GOAWAY, or it is lost
+	lost    atomic.Bool // it has ended, and not by this side
 
 	head  [9]byte // of the frame under way
 	have  int     // bytes of head
@@ -37,7 +39,24 @@ func (w *wire) Read(p []byte) (int, error) {
 	}
 	n, err := w.Conn.Read(p)
 	w.see(p[:n])
+	w.note(err)
 	return n, err
+}
+
+// Write implements net.Conn.
+func (w *wire) Write(p []byte) (int, error) {
+	n, err := w.Conn.Write(p)
+	w.note(err)
+	return n, err
+}
+
+// note looks at how reading or writing went.
+func (w *wire) note(err error) {
+	if err == nil || errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return
+	}
+	w.leaving.Store(true)
+	w.lost.Store(true)
 }
 
 // Close implements net.Conn.
