@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"crypto/tls"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -79,7 +81,7 @@ func faithful(t *testing.T, more string, serve http.HandlerFunc, check func(t *t
 		if protocol == "h2c" {
 			to = upstreamH2C
 		}
-		h := open(t, twoDoors+routeTo(to(t, serve), fmt.Sprintf("protocol = %q", protocol))+more)
+		h := open(t, twoDoors+routeTo(to(t, serve), fmt.Sprintf("protocol = %q\ntimeouts.connect = \"10s\"", protocol))+more)
 		for _, l := range h.legs() {
 			t.Run(l.name+" to "+protocol, func(t *testing.T) { check(t, l) })
 		}
@@ -158,6 +160,37 @@ func TestStatusesPassAsTheyAre(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestEveryStatusPassesWithItsText(t *testing.T) {
+	url := scripted(t, func(nc net.Conn) {
+		for r := bufio.NewReader(nc); ; {
+			head, err := readHead(r)
+			if err != nil {
+				return
+			}
+			var status int
+			_, _ = fmt.Sscanf(head, "GET /%d ", &status)
+			length := "Content-Length: 0\r\n"
+			if status == 204 || status == 304 {
+				length = ""
+			}
+			_, _ = fmt.Fprintf(nc, "HTTP/1.1 %d Text of (%[1]d), caf\xe9\r\n%s\r\n", status, length)
+		}
+	})
+	h := open(t, twoDoors+routeTo(url, "health.failures = 1000"))
+	for _, l := range h.legs() {
+		for status := 200; status < 600; status++ {
+			resp, body := l.ask(t, "GET", fmt.Sprint("/", status), nil)
+			want := fmt.Sprintf("%d Text of (%[1]d), caf\xe9", status)
+			if strings.HasPrefix(l.name, "h2") { // which has no texts
+				want = strings.TrimSpace(fmt.Sprint(status, " ", http.StatusText(status)))
+			}
+			if strings.TrimSpace(resp.Status) != want || len(body) > 0 {
+				t.Errorf("%s: %d came as %q with %q", l.name, status, resp.Status, body)
+			}
+		}
+	}
 }
 
 func TestBodiesPassWhole(t *testing.T) {
