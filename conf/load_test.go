@@ -189,9 +189,10 @@ func TestFileCutAnywhereNeverLoadsWithLessThanItsLines(t *testing.T) {
 	}
 }
 
-func TestRetriesWithoutAttemptsAreWarnedOf(t *testing.T) {
+func TestSettingsThatNothingComesOfAreWarnedOf(t *testing.T) {
 	const up = "[[upstream]]\nname = \"u\"\nendpoints = [\"http://127.0.0.1:9001\"]\n"
-	for lines, warnings := range map[string]int{"retry.status = [503]\n": 1, "retry.budget = 5\n": 1, "retry = { attempts = 0, budget = 5 }\n": 0, "": 0} {
+	for lines, warnings := range map[string]int{"retry.status = [503]\n": 1, "retry.budget = 5\n": 1, "retry = { attempts = 0, budget = 5 }\n": 0, "": 0,
+		"breaker.open = \"5s\"\n": 1, "breaker = { failures = 5, window = \"5s\" }\n": 1, "breaker = { failures = 5, open = \"5s\" }\n": 0, "breaker = { errors = 5, window = \"5s\" }\n": 0, "breaker = { errors = 0, window = \"5s\" }\n": 0} {
 		c := load(t, up+lines+strings.Replace(oneRoute, "http://127.0.0.1:9001", "u", 1))
 		if len(c.Warnings) != warnings {
 			t.Errorf("%q warns %v", lines, c.Warnings)

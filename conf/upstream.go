@@ -52,6 +52,7 @@ type Upstream struct {
 	Pool          Pool
 	Health        Health
 	Retry         Retry
+	Breaker       Breaker
 	TLS           UpstreamTLS `key:"tls"`
 }
 
@@ -86,6 +87,7 @@ func defaultUpstream() Upstream {
 		Pool:     Pool{Connections: 256, Wait: time.Second},
 		Health:   Health{Failures: 5, Out: 10 * time.Second, Probes: 1},
 		Retry:    defaultRetry(),
+		Breaker:  defaultBreaker(),
 	}
 }
 
@@ -101,6 +103,7 @@ var upstreamSection = section[Upstream]{
 	sub("pool", poolSection, func(u *Upstream, p Pos) *Pool { u.Pool.Pos = p; return &u.Pool }),
 	sub("health", healthSection, func(u *Upstream, p Pos) *Health { u.Health.Pos = p; return &u.Health }),
 	sub("retry", retrySection, func(u *Upstream, p Pos) *Retry { u.Retry.Pos = p; return &u.Retry }),
+	sub("breaker", breakerSection, func(u *Upstream, p Pos) *Breaker { u.Breaker.Pos = p; return &u.Breaker }),
 	sub("tls", upstreamTLSSection, func(u *Upstream, p Pos) *UpstreamTLS { u.TLS.Pos = p; return &u.TLS }),
 }
 
@@ -165,6 +168,7 @@ func (b *binder) checkUpstream(path string, u *Upstream) {
 	b.within(path+".pool.wait", &u.Pool.Wait, path+".timeouts.total", u.Timeouts.Total)
 	b.checkWeights(path+".endpoints", u)
 	b.checkRetry(path+".retry", &u.Retry)
+	b.checkBreaker(path+".breaker", &u.Breaker)
 	b.checkUpstreamTLS(path, u)
 	if u.SlowStart > 0 && u.Balance == ConsistentHash {
 		b.errs.Add(b.pos[path+".slow_start"], path+".slow_start", "does not go with balance = %q, which sends a key to one endpoint always: take one of the two away", u.Balance)

@@ -61,6 +61,12 @@ func (s *Scrape) UpstreamPool(upstream string, p Pool) { s.pool(&upstreamPool, p
 // Retries tells how many requests were made once more because of what an endpoint of an upstream answered.
 func (s *Scrape) Retries(upstream string, n uint64) { s.counter(upstreamRetries, float64(n), upstream) }
 
+// Breaker tells of an upstream's circuit breaker: 0 is closed, 1 half-open, 2 open; and how often it was opened.
+func (s *Scrape) Breaker(upstream string, state int, opened uint64) {
+	s.gauge(breakerState, float64(state), upstream)
+	s.counter(breakerOpened, float64(opened), upstream)
+}
+
 // Endpoints tells which endpoints of an upstream take requests.
 func (s *Scrape) Endpoints(upstream string, ready map[string]bool) {
 	n := 0

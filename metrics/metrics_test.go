@@ -95,6 +95,7 @@ func (s source) Collect(out *metrics.Scrape) {
 		out.Endpoints(upstream, s.endpoints)
 		out.EndpointLoad(upstream, "127.0.0.1:1", 3, time.Millisecond)
 		out.Retries(upstream, 6)
+		out.Breaker(upstream, 2, 1)
 	}
 	out.KeySource("https://id.example.com/jwks.json", 3, 1, 2)
 	out.LogDropped(4)

@@ -116,6 +116,10 @@ var (
 
 	upstreamRetries = define("moongate_upstream_retries_total",
 		"Requests that were made once more because of what an endpoint answered.", "upstream")
+	breakerState = define("moongate_upstream_breaker_state",
+		"Circuit breaker of an upstream that has one: 0 closed, 1 half-open (a few requests try), 2 open (nobody is asked).", "upstream")
+	breakerOpened = define("moongate_upstream_breaker_opened_total",
+		"Times that an upstream's circuit breaker was opened.", "upstream")
 	upstreamReady = define("moongate_upstream_ready_endpoints",
 		"Endpoints of an upstream that take requests.", "upstream")
 	endpointReady = define("moongate_upstream_endpoint_ready",
@@ -191,7 +195,7 @@ func families() []family {
 		vmRetired, vmWaiting, vmWaits, vmWaitsRefused, callDuration, callErrors, mirrorRequests, mirrorInFlight, delayed, delays, delaysRefused, limiterRefused,
 		keyFetches, keysKept,
 		limiterKeys, limiterOverflowed, limiterStoreErrors, limiterDropped, redisUp, redisCalls, redisPending,
-		upstreamReady, upstreamRetries, endpointReady, endpointActive, endpointLatency, reloads, reloadSuccessful, reloadTime, logDropped, scriptOverflows, buildInfo,
+		upstreamReady, upstreamRetries, breakerState, breakerOpened, endpointReady, endpointActive, endpointLatency, reloads, reloadSuccessful, reloadTime, logDropped, scriptOverflows, buildInfo,
 		cacheLookups, cacheLoads, timerRuns,
 	}
 	return slices.Concat(all, vmPool.all(), upstreamPool.all(), sharedStore.all(), cacheStore.all())

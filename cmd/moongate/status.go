@@ -72,6 +72,9 @@ func (a *app) status() admin.Status {
 
 func upstreamStatus(u *upstream.Upstream) admin.UpstreamStatus {
 	s := admin.UpstreamStatus{Name: u.Name()}
+	if state, _, ok := u.Breaker(); ok {
+		s.Breaker = state.String()
+	}
 	for _, e := range u.Endpoints() {
 		conns := u.Pool(e).Stats()
 		at := admin.EndpointStatus{Address: e.Label(), Weight: e.Weight, Health: "out", Connections: conns.Open, Idle: conns.Idle}
@@ -99,6 +102,14 @@ func printStatus(out io.Writer, s *admin.Status) error {
 	for _, u := range s.Upstreams {
 		for _, e := range u.Endpoints {
 			row(w, u.Name, e.Address, e.Weight, e.Health, e.Connections, e.Idle)
+		}
+	}
+	breakers := "\nUPSTREAM\tBREAKER\n"
+	for _, u := range s.Upstreams {
+		if u.Breaker != "" {
+			fmt.Fprint(w, breakers)
+			row(w, u.Name, u.Breaker)
+			breakers = ""
 		}
 	}
 	if len(s.Filters) > 0 {

@@ -22,7 +22,8 @@ type Status struct {
 // UpstreamStatus tells of one upstream.
 type UpstreamStatus struct {
 	Name      string           `json:"name"`
-	Ready     int              `json:"ready"` // endpoints that take requests
+	Ready     int              `json:"ready"`             // endpoints that take requests
+	Breaker   string           `json:"breaker,omitempty"` // "closed", "half-open" or "open"; none without one
 	Endpoints []EndpointStatus `json:"endpoints"`
 }
 

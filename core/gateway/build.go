@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"regexp"
 	"slices"
@@ -29,7 +30,7 @@ func (g *Gateway) build(c *conf.Config, prev *Generation) (*Generation, error) {
 	}
 	var errs conf.Errors
 	gen.buildListeners(prev, &errs)
-	gen.buildUpstreams(prev, &errs)
+	gen.buildUpstreams(g.opts.Log, prev, &errs)
 	routes := gen.buildRoutes(&errs)
 	if len(errs) > 0 {
 		if g.opts.Faults != nil {
@@ -87,13 +88,18 @@ type noFilters struct{}
 
 func (noFilters) Stages(*core.Route) []core.Stage { return nil }
 
-func (g *Generation) buildUpstreams(prev *Generation, errs *conf.Errors) {
+func (g *Generation) buildUpstreams(log *slog.Logger, prev *Generation, errs *conf.Errors) {
 	for _, u := range g.config.Upstreams {
 		var before *upstream.Upstream
 		if prev != nil {
 			before = prev.upstreams[u.Name]
 		}
-		built, err := upstream.New(upstreamOptions(&u), before)
+		o := upstreamOptions(&u)
+		o.Opened = func(why string) {
+			log.Error("upstream is not asked for a while, its circuit breaker is open", "upstream", u.Name, "open", u.Breaker.Open.String(), "error", why)
+		}
+		o.Closed = func() { log.Info("upstream is asked again, its circuit breaker is closed", "upstream", u.Name) }
+		built, err := upstream.New(o, before)
 		if err != nil {
 			upstreamError(&u, err, errs)
 			continue
@@ -111,7 +117,9 @@ func upstreamOptions(u *conf.Upstream) upstream.Options {
 		Pool:     upstream.PoolOptions{Connections: u.Pool.Connections, Wait: u.Pool.Wait},
 		Upgrades: u.Pool.Upgrades,
 		Retry:    upstream.RetryOptions{Attempts: u.Retry.Attempts, Status: u.Retry.Status, Budget: u.Retry.Budget},
-		Health:   upstream.HealthOptions{Failures: u.Health.Failures, Out: u.Health.Out, Probes: u.Health.Probes},
+		Breaker: upstream.BreakerOptions{Failures: u.Breaker.Failures, Errors: u.Breaker.Errors, Window: u.Breaker.Window, Minimum: u.Breaker.Minimum,
+			Open: u.Breaker.Open, Probes: u.Breaker.Probes},
+		Health: upstream.HealthOptions{Failures: u.Health.Failures, Out: u.Health.Out, Probes: u.Health.Probes},
 	}
 	for _, e := range u.Endpoints {
 		o.Endpoints = append(o.Endpoints, upstream.Target{URL: e.URL, Weight: e.Weight})

@@ -69,6 +69,9 @@ func (g *Generation) Collect(s *metrics.Scrape) {
 		s.Endpoints(u.Name(), ready)
 		s.UpstreamPool(u.Name(), sum)
 		s.Retries(u.Name(), u.Retried())
+		if state, opened, ok := u.Breaker(); ok {
+			s.Breaker(u.Name(), int(state), opened)
+		}
 	})
 	for i := range g.config.Routes {
 		if u := g.plans[i+1].upgrades; u != nil {

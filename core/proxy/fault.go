@@ -30,6 +30,8 @@ func (l *Leg) fault(err error) *core.Error {
 	}
 	cause := fmt.Errorf("%s: %w", where, s.err)
 	switch {
+	case errors.Is(err, upstream.ErrBreakerOpen): // the log has been told when it opened
+		return core.Fail(503, "upstream is failing, try again later", nil)
 	case s.phase == choosing:
 		return core.Fail(503, "no upstream is ready", cause)
 	case errors.Is(err, upstream.ErrClientGone):

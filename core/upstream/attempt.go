@@ -14,6 +14,7 @@ type Attempt struct {
 	Endpoint *core.Endpoint
 	up       *Upstream
 	probe    bool
+	pass     pass // of the circuit breaker
 
 	load   *balance.Load // nil unless the balancer goes by it
 	began  core.Instant
@@ -22,11 +23,16 @@ type Attempt struct {
 
 // Begin chooses an endpoint for a try, none of those that have been tried in vain unless there is no other; then the last of them last.
 func (u *Upstream) Begin(key string, tried []*core.Endpoint) (Attempt, error) {
-	e, probe, err := u.choose(key, tried, true)
+	p, err := u.admit()
 	if err != nil {
 		return Attempt{}, err
 	}
-	a := Attempt{Endpoint: e, up: u, probe: probe}
+	e, probe, err := u.choose(key, tried, true)
+	if err != nil {
+		u.breaker.ended(p)
+		return Attempt{}, err
+	}
+	a := Attempt{Endpoint: e, up: u, probe: probe, pass: p}
 	if u.metered != nil { // the choice has counted it
 		a.meter(u.live[e.Index].load)
 	}
@@ -38,7 +44,11 @@ func (u *Upstream) BeginAt(e *core.Endpoint) (Attempt, error) {
 	if e.Index >= len(u.endpoints) || u.endpoints[e.Index] != e {
 		return Attempt{}, fmt.Errorf("endpoint %s is not one of upstream %s", e, u.opts.Name)
 	}
-	a := Attempt{Endpoint: e, up: u}
+	p, err := u.admit()
+	if err != nil {
+		return Attempt{}, err
+	}
+	a := Attempt{Endpoint: e, up: u, pass: p}
 	l := u.live[e.Index]
 	if !l.health.healthy() {
 		u.mu.Lock()
@@ -53,10 +63,21 @@ func (u *Upstream) BeginAt(e *core.Endpoint) (Attempt, error) {
 	return a, nil
 }
 
+// admit asks the circuit breaker.
+func (u *Upstream) admit() (pass, error) {
+	if !u.opts.Breaker.on() {
+		return pass{}, nil
+	}
+	return u.breaker.admit(&u.opts.Breaker)
+}
+
 // Succeeded ends a try that was answered well: any status below 500.
 func (a Attempt) Succeeded() {
 	if a.load != nil {
 		a.load.Answered(a.took(), core.Now())
+	}
+	if o := &a.up.opts; o.Breaker.on() && a.up.breaker.succeeded(&o.Breaker, a.pass) && o.Closed != nil {
+		o.Closed()
 	}
 	l := a.up.live[a.Endpoint.Index]
 	h := &l.health
@@ -79,6 +100,11 @@ func (a Attempt) Failed() {
 	u := a.up
 	if a.load != nil {
 		a.load.Failed(a.took(), core.Now())
+	}
+	if o := &u.opts; o.Breaker.on() {
+		if why := u.breaker.failed(&o.Breaker, a.pass); why != "" && o.Opened != nil {
+			o.Opened(why)
+		}
 	}
 	h := &u.live[a.Endpoint.Index].health
 	few := h.failures.Add(1) < int32(u.opts.Health.Failures)
@@ -103,6 +129,7 @@ func (a Attempt) Ended() {
 	if a.load != nil {
 		a.load.Awaited(a.took(), core.Now())
 	}
+	a.up.breaker.ended(a.pass)
 	if a.probe {
 		a.up.live[a.Endpoint.Index].health.probes.Add(-1)
 	}

@@ -34,7 +34,11 @@ type Options struct {
 	Upgrades  int         // most connections that have switched protocols; 0: any number
 	Health    HealthOptions
 	Retry     RetryOptions
+	Breaker   BreakerOptions
 	Guard     Guard // of connections over HTTP/1.1; nil: any address
+
+	Opened func(why string) // called when the circuit breaker was opened; nil: nobody is told
+	Closed func()           // and when it was closed
 }
 
 // Target is one endpoint as configured.
@@ -57,6 +61,7 @@ type Upstream struct {
 	metered   balance.Metered // the same when it goes by loads, else nil
 	upgrades  *upgrades       // the same for all generations
 	retries   *retries        // likewise
+	breaker   *breaker        // likewise
 
 	mu *sync.Mutex // guards the choice among endpoints while some are out; the same for all generations
 }
@@ -74,9 +79,9 @@ type live struct {
 // connections and their health, and the balancer its position when nothing about the choice has changed.
 func New(o Options, prev *Upstream) (*Upstream, error) {
 	o.Endpoints = slices.Clone(o.Endpoints)
-	u := &Upstream{opts: o, mu: new(sync.Mutex), upgrades: new(upgrades), retries: newRetries()}
+	u := &Upstream{opts: o, mu: new(sync.Mutex), upgrades: new(upgrades), retries: newRetries(), breaker: new(breaker)}
 	if prev != nil {
-		u.mu, u.upgrades, u.retries = prev.mu, prev.upgrades, prev.retries
+		u.mu, u.upgrades, u.retries, u.breaker = prev.mu, prev.upgrades, prev.retries, prev.breaker
 	}
 	for i, t := range o.Endpoints {
 		e, err := newEndpoint(o.Name, t, i)
@@ -243,6 +248,9 @@ func (u *Upstream) Stats(e *core.Endpoint) PoolStats {
 
 // Ready implements core.Upstream.
 func (u *Upstream) Ready() int {
+	if u.breakerOpen() {
+		return 0
+	}
 	n, now := 0, core.Now()
 	for _, e := range u.active {
 		if u.live[e.Index].health.state(now) != out {
