@@ -1,5 +1,7 @@
 package limit
 
+import "slices"
+
 // batch asks several limiters of one store in one round trip.
 type batch struct {
 	store   *Store
@@ -51,20 +53,30 @@ func (b *batch) peek(key string, cost int64) []Decision {
 }
 
 func (b *batch) ask(mode, key string, cost int64) ([]Decision, error) {
-	ops := make([]*operation, len(b.members))
-	keys := make([]string, len(b.members))
-	args := append(make([]string, 0, 1+6*len(ops)), mode)
-	for i, m := range b.members {
-		ops[i], keys[i] = m.op.Load(), m.key(key)
-		args = ops[i].arguments(args, cost)
+	q := newQuestion(mode, cost)
+	for _, m := range b.members {
+		q.about(m.op.Load(), m.key(key))
 	}
-	decisions, err := b.store.run(ops, keys, args)
-	if err != nil {
+	if cost < 0 {
+		return b.never(q), nil
+	}
+	if err := b.store.ask(q); err != nil {
 		for _, m := range b.members {
 			m.away.Add(1)
 		}
+		return nil, err
 	}
-	return decisions, err
+	decisions := slices.Clone(q.decisions)
+	q.free()
+	return decisions, nil
+}
+
+// never is what all say to a cost that nobody grants.
+func (b *batch) never(q *question) (decisions []Decision) {
+	for _, op := range q.ops {
+		decisions = append(decisions, Decision{Limit: op.limit, RetryAfter: Never})
+	}
+	return decisions
 }
 
 // without decides while the store is away.

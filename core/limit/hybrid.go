@@ -185,9 +185,9 @@ func (h *Hybrid) more(l *lease, key string) {
 func (h *Hybrid) fetch(key string, cost int64) (d Decision, ok bool) {
 	size := max(h.size.Load(), cost)
 	op := h.remote.op.Load()
-	args := append(make([]string, 0, 8), modeLease)
-	args = append(op.arguments(args, size), itoa(max(cost, 1)))
-	decisions, got, err := h.remote.store.lease([]*operation{op}, []string{h.remote.key(key)}, args)
+	q := newQuestion(modeLease, size).about(op, h.remote.key(key))
+	q.need = max(cost, 1)
+	err := h.remote.store.ask(q)
 	s, hash := h.enter(key)
 	defer s.mu.Unlock()
 	l := s.leases[hash]
@@ -208,7 +208,8 @@ func (h *Hybrid) fetch(key string, cost int64) (d Decision, ok bool) {
 		defer s.mu.Lock()
 		return h.remote.without(key, cost), true
 	}
-	return h.put(l, decisions[0], got, cost)
+	defer q.free()
+	return h.put(l, q.decisions[0], q.got, cost)
 }
 
 // put notes what the store said, and takes cost.

@@ -3,6 +3,7 @@
 package limit_test
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -143,24 +144,56 @@ func TestE2ERedisThatComesAndGoes(t *testing.T) {
 	}
 }
 
+// BenchmarkE2ETakeInRedis is what so many callers at once, who do nothing else, get out of one redis-server on the same machine.
 func BenchmarkE2ETakeInRedis(b *testing.B) {
 	s := redistest.Start(b)
 	c := connect(b, redis.Options{Addresses: []string{s.Address}, Timeout: slack})
-	for name, hybrid := range map[string]bool{"each": false, "leases": true} {
-		b.Run(name, func(b *testing.B) {
+	for _, run := range []struct {
+		name          string
+		callers, keys int
+		hybrid        bool
+	}{
+		{"callers=1", 1, 1, false},
+		{"callers=64", 64, 1, false},
+		{"callers=64/keys=10000", 64, 10_000, false},
+		{"callers=256", 256, 1, false},
+		{"callers=256/keys=10000", 256, 10_000, false},
+		{"callers=64/leases", 64, 1, true},
+	} {
+		b.Run(run.name, func(b *testing.B) {
 			p := new(limit.Registry).Plan()
-			l, err := p.Declare(name, limit.Options{Rate: rate(1_000_000, time.Second), Burst: 1_000_000, Redis: c, Hybrid: hybrid})
+			l, err := p.Declare("api", limit.Options{Rate: rate(1_000_000, time.Second), Burst: 1_000_000, Redis: c, Hybrid: run.hybrid})
 			if err != nil {
 				b.Fatal(err)
 			}
 			p.Commit()
-			b.SetParallelism(64)
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					l.Take("hot", 1)
-				}
-			})
+			keys := make([]string, run.keys)
+			for i := range keys {
+				keys[i] = "ip:10.0." + strconv.Itoa(i/256) + "." + strconv.Itoa(i%256)
+			}
+			took := make([]time.Duration, b.N)
+			var next atomic.Int64
+			var callers sync.WaitGroup
+			b.ResetTimer()
+			for range run.callers {
+				callers.Go(func() {
+					for i := next.Add(1) - 1; i < int64(b.N); i = next.Add(1) - 1 {
+						began := time.Now()
+						l.Take(keys[i%int64(len(keys))], 1)
+						took[i] = time.Since(began)
+					}
+				})
+			}
+			callers.Wait()
+			b.StopTimer()
+			slices.Sort(took)
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "takes/s")
+			for _, p := range []struct {
+				name string
+				of   float64
+			}{{"p50-us", 0.5}, {"p99-us", 0.99}, {"p99.9-us", 0.999}} {
+				b.ReportMetric(float64(took[int(p.of*float64(len(took)))])/1e3, p.name)
+			}
 		})
 	}
 }

@@ -132,14 +132,14 @@ func (r *Remote) quotaOperation(o Options, local Limiter) (*operation, Limiter, 
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// arguments appends the script's six for a take of cost.
-func (op *operation) arguments(args []string, cost int64) []string {
+// arguments appends the script's five.
+func (op *operation) arguments(args []string) []string {
 	if op.calendar == nil {
-		return append(args, op.args[0], op.args[1], op.args[2], op.args[3], "0", itoa(cost))
+		return append(args, op.args[0], op.args[1], op.args[2], op.args[3], "0")
 	}
 	s := op.calendar.current(op.clock())
 	_, next := op.calendar.unit.Around(s.end)
-	return append(args, op.args[0], op.args[1], itoa(s.begin.UnixMilli()), itoa(s.end.UnixMilli()), itoa(next.UnixMilli()), itoa(cost))
+	return append(args, op.args[0], op.args[1], itoa(s.begin.UnixMilli()), itoa(s.end.UnixMilli()), itoa(next.UnixMilli()))
 }
 
 // Take implements Limiter.
@@ -154,19 +154,19 @@ func (r *Remote) Take(key string, cost int64) Decision {
 	return d
 }
 
-// ask runs the script for this limiter alone.
+// ask asks about this limiter alone.
 func (r *Remote) ask(mode, key string, cost int64) (Decision, error) {
 	op := r.op.Load()
 	if cost < 0 {
 		return Decision{Limit: op.limit, RetryAfter: Never}, nil
 	}
-	args := append(make([]string, 0, 7), mode)
-	decisions, err := r.store.run([]*operation{op}, []string{r.key(key)}, op.arguments(args, cost))
-	if err != nil {
+	q := newQuestion(mode, cost).about(op, r.key(key))
+	if err := r.store.ask(q); err != nil {
 		r.away.Add(1)
 		return Decision{}, err
 	}
-	return decisions[0], nil
+	defer q.free()
+	return q.decisions[0], nil
 }
 
 // without decides a take while the store is away.

@@ -107,12 +107,11 @@ func (c *RemoteConcurrency) ask(mode, key string, cost int64, members ...string)
 		return Decision{Limit: op.limit, RetryAfter: Never}, nil
 	}
 	args := append([]string{mode, itoa(op.limit), itoa(c.lease.Milliseconds()), itoa(cost)}, members...)
-	decisions, err := c.store.runScript(slotsScript, []*operation{op}, []string{redisKey(key, c.name)}, args)
+	d, err := c.store.runSlots(op, redisKey(key, c.name), args)
 	if err != nil {
 		c.away.Add(1)
-		return Decision{}, err
 	}
-	return decisions[0], nil
+	return d, err
 }
 
 // without decides a take while the store is away.

@@ -19,6 +19,8 @@ type Store struct {
 	known  atomic.Int64
 	least  atomic.Int64 // gateways that the configuration says there are
 	broken atomic.Bool  // the last answer was an error of the server's
+
+	coalescer coalescer
 }
 
 const (
@@ -37,58 +39,39 @@ redis.call("PEXPIRE", KEYS[1], ARGV[2])
 return redis.call("ZCARD", KEYS[1])`)
 
 func newStore(client *redis.Client) *Store {
-	return &Store{client: client, id: rand.Text(), start: time.Now()}
+	s := &Store{client: client, id: rand.Text(), start: time.Now()}
+	s.coalescer.store = s
+	s.coalescer.apart.Store(client.Cluster())
+	return s
 }
 
 // Gateways is how many gateways are known to use the store, this one included; at least 1.
 func (s *Store) Gateways() int64 { return max(s.known.Load(), s.least.Load(), 1) }
 
-// run runs the script of limits and gives a decision for each operation.
-func (s *Store) run(ops []*operation, keys, args []string) ([]Decision, error) {
-	decisions, _, err := s.lease(ops, keys, args)
-	return decisions, err
-}
+// ask has a question answered. It may be freed unless there is an error.
+func (s *Store) ask(q *question) error { return s.coalescer.ask(q) }
 
-// lease is run that tells how much a lease of the last operation brought, too.
-func (s *Store) lease(ops []*operation, keys, args []string) (decisions []Decision, got int64, err error) {
-	return s.ask(remoteScript, ops, keys, args)
-}
-
-// runScript is run for another script with the same answer.
-func (s *Store) runScript(script *redis.Script, ops []*operation, keys, args []string) ([]Decision, error) {
-	decisions, _, err := s.ask(script, ops, keys, args)
-	return decisions, err
-}
-
-func (s *Store) ask(script *redis.Script, ops []*operation, keys, args []string) (decisions []Decision, got int64, err error) {
-	v, err := s.client.Run(script, keys, args)
+// heard notes what came of asking.
+func (s *Store) heard(err error) {
 	if err != nil {
 		s.complain(err)
-		return nil, 0, err
+		return
 	}
 	s.broken.Store(false)
 	s.tell()
-	if len(v.List) != 4*len(ops) {
-		return nil, 0, errAnswer
+}
+
+// runSlots runs the script of slots, which gives one decision.
+func (s *Store) runSlots(op *operation, key string, args []string) (Decision, error) {
+	numbers, err := s.client.RunNumbers(slotsScript, 1, []string{key}, args)
+	if err == nil && len(numbers) != 4 {
+		err = errAnswer
 	}
-	decisions = make([]Decision, len(ops))
-	for i, op := range ops {
-		n := [4]int64{}
-		for j := range n {
-			n[j] = v.List[4*i+j].Int
-		}
-		d := Decision{OK: n[0] > 0, Limit: op.limit, Remaining: n[1], RetryAfter: time.Duration(n[2]) * time.Microsecond, Window: op.window,
-			owed: n[3] * int64(time.Microsecond), pace: 1}
-		if n[2] < 0 {
-			d.RetryAfter = Never
-		}
-		if op.calendar != nil {
-			span := op.calendar.current(op.clock())
-			d.Window = span.end.Sub(span.begin)
-		}
-		decisions[i], got = d, n[0]
+	s.heard(err)
+	if err != nil {
+		return Decision{}, err
 	}
-	return decisions, got, nil
+	return op.decision(numbers), nil
 }
 
 // complain logs what Redis has against the script, once for each time that it begins to. That it cannot be asked the client logs.

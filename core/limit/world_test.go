@@ -174,12 +174,10 @@ func table(L *lua.LState, items []string) *lua.LTable {
 
 // call is redis.call.
 func (s *simulator) call(L *lua.LState) int {
-	key := L.OptString(2, "")
-	if at, ok := s.expires[key]; ok && s.micros()/1000 >= at {
-		delete(s.texts, key)
-		delete(s.sorted, key)
-		delete(s.expires, key)
+	for i := 2; i <= L.GetTop(); i++ {
+		s.expire(L.Get(i).String())
 	}
+	key := L.OptString(2, "")
 	if key != "moongate:{gateways}" && s.callSorted(L, key) {
 		return 1
 	}
@@ -187,14 +185,18 @@ func (s *simulator) call(L *lua.LState) int {
 	case "TIME":
 		now := s.micros()
 		L.Push(table(L, []string{strconv.FormatInt(now/1e6, 10), strconv.FormatInt(now%1e6, 10)}))
-	case "GET":
-		if text, ok := s.texts[key]; ok {
-			L.Push(lua.LString(text))
-		} else {
-			L.Push(lua.LFalse)
+	case "MGET":
+		list := L.NewTable()
+		for i := 2; i <= L.GetTop(); i++ {
+			var item lua.LValue = lua.LFalse
+			if text, ok := s.texts[L.CheckString(i)]; ok {
+				item = lua.LString(text)
+			}
+			list.Append(item)
 		}
+		L.Push(list)
 	case "SET":
-		ttl := L.CheckInt64(5)
+		ttl := int64(lua.LVAsNumber(L.Get(5)))
 		if ttl <= 0 {
 			L.RaiseError("invalid expire time in 'set' command")
 		}
@@ -214,6 +216,15 @@ func (s *simulator) call(L *lua.LState) int {
 		L.Push(lua.LNumber(0))
 	}
 	return 1
+}
+
+// expire forgets a key whose time is over.
+func (s *simulator) expire(key string) {
+	if at, ok := s.expires[key]; ok && s.micros()/1000 >= at {
+		delete(s.texts, key)
+		delete(s.sorted, key)
+		delete(s.expires, key)
+	}
 }
 
 // callSorted is redis.call of a sorted set; false when the command is another.

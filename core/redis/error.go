@@ -34,6 +34,9 @@ func (e *Unavailable) broken() bool {
 	return e.Cause != errTimeout && e.Perhaps()
 }
 
+// ErrTimeout is what a call says when the time limit was reached.
+var ErrTimeout error = &Unavailable{errTimeout}
+
 var (
 	errTimeout = errors.New("no answer within the time limit")
 	errDown    = errors.New("it did not answer lately")

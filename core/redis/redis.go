@@ -201,6 +201,11 @@ func (c *Client) Pipeline(commands ...[]string) ([]Result, error) {
 
 // call runs f within the time limit, when Redis may be asked, and notes how it ended.
 func (c *Client) call(f func(context.Context, rueidis.Client) (Value, error)) (Value, error) {
+	return c.callFor(1, f)
+}
+
+// callFor is call for so many callers.
+func (c *Client) callFor(callers int, f func(context.Context, rueidis.Client) (Value, error)) (Value, error) {
 	c.calls.Add(1)
 	if c.down.Load() {
 		c.failed.Add(1)
@@ -214,7 +219,7 @@ func (c *Client) call(f func(context.Context, rueidis.Client) (Value, error)) (V
 		return Value{}, err
 	}
 	v, err := c.run(ctx, link, f)
-	c.judge(err)
+	c.judge(err, callers)
 	return v, err
 }
 
@@ -283,7 +288,18 @@ func NewScript(text string) *Script { return &Script{rueidis.NewLuaScript(text)}
 // connection that broke before anything came back is tried once more, so a script may run twice: it must be one for which that is
 // safe.
 func (c *Client) Run(s *Script, keys, args []string) (Value, error) {
-	return c.call(func(ctx context.Context, link rueidis.Client) (v Value, err error) {
+	return c.runScript(s, 1, keys, args, answer)
+}
+
+// RunNumbers is Run for a script whose answer is a list of whole numbers, and which does what so many callers want: when Redis cannot be
+// asked, all of them have failed. After an error keys and args may still be read.
+func (c *Client) RunNumbers(s *Script, callers int, keys, args []string) ([]int64, error) {
+	v, err := c.runScript(s, callers, keys, args, answerNumbers)
+	return v.numbers, err
+}
+
+func (c *Client) runScript(s *Script, callers int, keys, args []string, answer func(rueidis.RedisResult) (Value, error)) (Value, error) {
+	return c.callFor(callers, func(ctx context.Context, link rueidis.Client) (v Value, err error) {
 		defer crossed(&err)
 		v, err = answer(s.lua.Exec(ctx, link, keys, args))
 		if away, ok := errors.AsType[*Unavailable](err); ok && away.broken() && ctx.Err() == nil {

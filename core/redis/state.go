@@ -51,8 +51,8 @@ func (c *Client) open() {
 	}
 }
 
-// judge notes how a call ended.
-func (c *Client) judge(err error) {
+// judge notes how a call ended that was made for so many callers.
+func (c *Client) judge(err error, callers int) {
 	away, ok := errors.AsType[*Unavailable](err)
 	switch {
 	case !ok:
@@ -64,7 +64,7 @@ func (c *Client) judge(err error) {
 		return
 	}
 	c.failed.Add(1)
-	if c.failures.Add(1) >= tripAfter && c.fall(away.Cause) {
+	if c.failures.Add(int32(callers)) >= tripAfter && c.fall(away.Cause) {
 		c.begin(c.recover)
 	}
 }

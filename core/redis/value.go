@@ -29,6 +29,8 @@ type Value struct {
 	Text  string  // of Text and Failure
 	Float float64 // of Double
 	List  []Value // of List and Map
+
+	numbers []int64 // of a List of RunNumbers
 }
 
 // Number is the answer as a whole number: an Int, or a Text that is one.
@@ -55,6 +57,15 @@ func answer(r rueidis.RedisResult) (Value, error) {
 		return Value{}, failure(err)
 	}
 	return convert(&m), nil
+}
+
+// answerNumbers takes a list of whole numbers over from the driver.
+func answerNumbers(r rueidis.RedisResult) (Value, error) {
+	if err := r.Error(); err != nil && !rueidis.IsRedisNil(err) {
+		return Value{}, failure(err)
+	}
+	numbers, _ := r.AsIntSlice() // another answer is none
+	return Value{Kind: List, numbers: numbers}, nil
 }
 
 func convert(m *rueidis.RedisMessage) (v Value) {
