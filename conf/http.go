@@ -31,6 +31,7 @@ type HTTP struct {
 	MinRate         int64         `unit:"speed"`         // bytes a second that a client sends a body with and reads an answer with; 0: any
 	RateGrace       time.Duration `key:"min_rate_grace"` // what it may be behind with those
 	Drain           time.Duration // for requests in flight when the process ends
+	WebSockets      bool          `key:"http2_websockets"` // clients may open them over HTTP/2
 }
 
 // Equal tells whether two say the same, wherever they stand.
@@ -50,6 +51,7 @@ func defaultHTTP() HTTP {
 		MinRate:         100,
 		RateGrace:       5 * time.Second,
 		Drain:           10 * time.Second,
+		WebSockets:      true,
 	}
 }
 
@@ -78,6 +80,7 @@ var httpSection = section[HTTP]{
 	speed("min_rate", func(h *HTTP) *int64 { return &h.MinRate }, 0, fastest),
 	duration("min_rate_grace", func(h *HTTP) *time.Duration { return &h.RateGrace }, shortest, longest),
 	duration("drain", func(h *HTTP) *time.Duration { return &h.Drain }, 0, longest),
+	boolean("http2_websockets", func(h *HTTP) *bool { return &h.WebSockets }),
 }
 
 // checkHTTP refuses a URL limit that the head's limit never lets happen.

@@ -69,6 +69,7 @@ type Request struct {
 	Expect     bool           // the client waits for 100 before it sends its body
 	HeadSize   int64          // bytes of the request's head on the wire
 	Upgrade    bool           // the client may and would switch protocols: its connection can, and Connection said so
+	Extended   bool           // it came as an extended CONNECT (RFC 8441): any answer of 2xx would tell the client that it has switched
 
 	Own bool // made by the gateway itself: no client stands behind it
 

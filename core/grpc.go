@@ -4,7 +4,7 @@ package core
 // name of its messages' form. gRPC-Web is another protocol.
 func (r *Request) IsGRPC() bool {
 	const kind = "application/grpc"
-	if r.Proto != HTTP2 {
+	if r.Proto != HTTP2 || r.Extended {
 		return false
 	}
 	v := r.Header.GetKind(KindContentType)

@@ -83,4 +83,5 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"sign":      signCommand,
 	"trip":      tripCommand,
 	"fakeredis": fakeRedisCommand,
+	"socket":    socketCommand,
 }

@@ -36,6 +36,7 @@ type world struct {
 	provider  *provider
 	directory *ldaptest.Server
 	redis     *sets
+	sockets   map[string]*webSocket
 }
 
 type worldKey struct{}
@@ -50,6 +51,9 @@ func worldOf(ts *testscript.TestScript) *world { return ts.Value(worldKey{}).(*w
 func (w *world) end() {
 	if w.load != nil {
 		w.load.stop()
+	}
+	for _, s := range w.sockets {
+		_ = s.below.Close()
 	}
 	if w.gateway != nil {
 		w.gateway.kill()
@@ -72,6 +76,7 @@ type stub struct {
 	delay  time.Duration
 	header http.Header
 	body   []byte // nil: the request
+	socket string // not empty: offers to switch to WebSocket are taken, and each message comes back with that before it
 
 	server *httptest.Server
 	hits   atomic.Int64
@@ -80,7 +85,7 @@ type stub struct {
 
 func upstreamCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
-		ts.Fatalf("usage: upstream NAME [status=N] [delay=D] [body=TEXT|file=FILE] [Name:value...]")
+		ts.Fatalf("usage: upstream NAME [status=N] [delay=D] [body=TEXT|file=FILE] [socket=TEXT] [Name:value...]")
 	}
 	u := &stub{name: args[0], status: http.StatusOK, header: http.Header{}}
 	for _, arg := range args[1:] {
@@ -110,6 +115,8 @@ func (u *stub) set(ts *testscript.TestScript, setting string) (err error) {
 		u.delay, err = time.ParseDuration(value)
 	case "body":
 		u.body = []byte(value)
+	case "socket":
+		u.socket = value
 	case "file":
 		u.body = []byte(ts.ReadFile(value))
 	default:
@@ -136,6 +143,10 @@ func (u *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return // the request was cut
 	}
 	u.got.Store(&shown)
+	if u.socket != "" && r.Header.Get("Upgrade") != "" {
+		echoSocket(w, r, u.socket)
+		return
+	}
 	body := u.body
 	if body == nil && u.status == http.StatusOK {
 		w.Header().Set("Content-Type", "application/json")

@@ -21,12 +21,13 @@ var floors = [][]string{
 	{"core/admin"},
 	{"core/gateway"},
 	{"core/proxy", "core/server", "luaapi"},
+	{"core/server/h2test"},
 	{"core/upstream", "luaapi/stdlib", "luaapi/lint"},
 	{"core/http1", "luaapi/vm", "luaapi/store"},
 	{"core/route", "core/limit", "core/auth", "core/auth/ldaptest", "core/balance", "core/discovery", "core/compress", "core/proxyproto"},
 	{"core/redis", "core/redis/redistest"},
 	{"core"},
-	{"conf", "metrics"},
+	{"conf", "metrics", "core/xconnect"},
 	{"conf/source"},
 }
 
@@ -50,6 +51,7 @@ var outside = map[string][]string{
 	"github.com/klauspost/compress":       {"core/compress"},
 	"github.com/andybalholm/brotli":       {"core/compress"},
 	"github.com/redis/rueidis":            {"core/redis"},
+	"golang.org/x/net":                    {"core/server/h2test"},
 }
 
 func TestImportsOnlyGoDown(t *testing.T) {

@@ -284,5 +284,6 @@ func serverSettings(c *conf.Config) server.Settings {
 		Head:        http1.HeadLimits{Head: int(c.HTTP.MaxHead), Line: int(c.HTTP.MaxURL)},
 		HeadTimeout: c.HTTP.HeadTimeout, IdleTimeout: c.HTTP.IdleTimeout, BodyIdle: c.HTTP.BodyIdle,
 		MinRate: c.HTTP.MinRate, RateGrace: c.HTTP.RateGrace,
+		WebSockets: c.HTTP.WebSockets,
 	}
 }

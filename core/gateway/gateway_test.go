@@ -38,6 +38,7 @@ type house struct {
 	counts *metrics.Metrics
 	stop   func()     // begins to drain
 	ended  chan error // what Run has returned, closed behind it
+	over2  bool       // its sockets come over HTTP/2
 }
 
 // open starts a gateway with the text as its configuration, and options as they are changed. It is closed, drained, with the test.

@@ -5,11 +5,12 @@ import (
 	"io"
 
 	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/http1"
 	"github.com/moongate/moongate/core/proxy"
 )
 
-// Serve implements server.Handler: one request's way.
-func (g *Gateway) Serve(x *core.Exchange, client core.Client) {
+// Serve implements server.Handler: one request's way. What is returned is the rest of one that has switched protocols.
+func (g *Gateway) Serve(x *core.Exchange, client core.Client) (rest func()) {
 	gen := g.begin(x)
 	var leg *proxy.Leg
 	defer func() {
@@ -30,12 +31,22 @@ func (g *Gateway) Serve(x *core.Exchange, client core.Client) {
 		leg, err = gen.forward(x, client)
 		asked = x.Upstream
 	}
+	if err == nil {
+		err = unopened(x)
+	}
 	if err != nil {
 		g.fail(x, err)
 	}
-	g.finish(x, client, pass, leg)
-	leg = nil
-	pass.count(x, asked)
+	opened := g.answer(x, client, pass, leg)
+	if opened == nil {
+		g.conclude(x, pass, leg)
+	} else {
+		rest = g.carrying(x, pass, leg, opened, asked)
+	}
+	if leg = nil; rest == nil {
+		pass.count(x, asked)
+	}
+	return rest
 }
 
 // blame gives a failure of the gateway's own reading of a body, for a predicate or a filter, to the client that broke it off or was too slow.
@@ -53,7 +64,8 @@ func (g *Gateway) Refuse(x *core.Exchange, client core.Client, fault *core.Error
 	x.Times.Filtered = x.Times.Start
 	g.fail(x, fault)
 	pass := gen.plan(nil)
-	g.finish(x, client, pass, nil)
+	g.answer(x, client, pass, nil)
+	g.conclude(x, pass, nil)
 	pass.count(x, "")
 }
 
@@ -64,16 +76,25 @@ func (g *Gateway) begin(x *core.Exchange) *Generation {
 	return gen
 }
 
-// finish answers, whatever came before: the response functions, the bytes to the client, the log.
-func (g *Gateway) finish(x *core.Exchange, client core.Client, pass *plan, leg *proxy.Leg) {
+// answer runs the response functions and brings the client what came of them. A tunnel that was opened is the caller's to carry.
+func (g *Gateway) answer(x *core.Exchange, client core.Client, pass *plan, leg *proxy.Leg) (opened *http1.Tunnel) {
 	if !clientGone(x) {
 		g.respond(x, pass)
+		if err := unopened(x); err != nil {
+			g.fail(x, err)
+		}
 	}
 	if !clientGone(x) { // it may have left while a filter waited
-		if err := g.send(x, client, pass, leg); err != nil {
+		var err error
+		if opened, err = g.send(x, client, pass, leg); err != nil {
 			g.cut(x, err)
 		}
 	}
+	return opened
+}
+
+// conclude is the end, whatever came before: what was held goes back, and the log is written.
+func (g *Gateway) conclude(x *core.Exchange, pass *plan, leg *proxy.Leg) {
 	if clientGone(x) {
 		g.gone(x)
 	}
@@ -94,14 +115,14 @@ func (g *Gateway) finish(x *core.Exchange, client core.Client, pass *plan, leg *
 }
 
 // send brings the answer to the client.
-func (g *Gateway) send(x *core.Exchange, client core.Client, pass *plan, leg *proxy.Leg) error {
+func (g *Gateway) send(x *core.Exchange, client core.Client, pass *plan, leg *proxy.Leg) (*http1.Tunnel, error) {
 	switch {
 	case x.Response.Status == 101 && leg != nil:
-		return g.tunnel(x, pass, leg)
+		return leg.Switch()
 	case leg != nil && streamsEvents(x):
-		return g.sendEvents(x, client, pass, leg)
+		return nil, g.sendEvents(x, client, pass, leg)
 	}
-	return g.deliver(x, client, pass)
+	return nil, g.deliver(x, client, pass)
 }
 
 // deliver lets the body pass whatever works on it on its way, and the client have it.
@@ -172,7 +193,7 @@ func (g *Generation) forward(x *core.Exchange, client core.Client) (*proxy.Leg, 
 		return nil, errors.New("a filter chose an upstream that does not exist")
 	}
 	if x.Request.Upgrade {
-		if refusal := proxy.Offer(x); refusal != nil {
+		if refusal := proxy.Offer(x, up); refusal != nil {
 			return nil, apply(x, refusal)
 		}
 	}

@@ -1,12 +1,14 @@
 package gateway
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/http1"
 	"github.com/moongate/moongate/core/proxy"
 )
 
@@ -49,22 +51,40 @@ type tunnel struct {
 	endAt    time.Time   // when it will
 }
 
-// tunnel carries an exchange that has been answered with 101 until it ends.
-func (g *Gateway) tunnel(x *core.Exchange, pass *plan, leg *proxy.Leg) error {
-	joined, err := leg.Switch()
-	if err != nil {
-		return err
-	}
-	t := g.enter(x, joined.Drain)
+// carrying is the rest of an exchange that has been answered with 101: its tunnel, until that ends, and the end.
+func (g *Gateway) carrying(x *core.Exchange, pass *plan, leg *proxy.Leg, opened *http1.Tunnel, asked string) func() {
+	t := g.enter(x, opened.Drain)
 	pass.upgrades.total.Add(1)
 	pass.upgrades.open.Add(1)
-	x.Err = joined.Run()
-	pass.upgrades.open.Add(-1)
-	g.leave(t)
-	up, down := joined.Passed()
-	x.Request.Body.Count(up)
-	x.Response.BodySent = down
-	return nil
+	return func() {
+		defer func() {
+			if leg != nil { // a panic, as in Serve
+				leg.Abandon()
+			}
+		}()
+		x.Err = opened.Run()
+		pass.upgrades.open.Add(-1)
+		g.leave(t)
+		up, down := opened.Passed()
+		x.Request.Body.Count(up)
+		x.Response.BodySent = down
+		g.conclude(x, pass, leg)
+		leg = nil
+		pass.count(x, asked)
+	}
+}
+
+// unopened is what is wrong with an answer of 2xx to an extended CONNECT: the client would take it for the switch that it asked for (RFC 8441
+// section 5), and over HTTP/1.1 for a handshake that failed.
+func unopened(x *core.Exchange) error {
+	w := &x.Response
+	switch {
+	case !x.Request.Extended || w.Status < 200 || w.Status > 299:
+		return nil
+	case w.Source == core.FromUpstream:
+		return core.Fail(502, "no websocket was opened", fmt.Errorf("upstream answered a WebSocket's handshake with %d", w.Status))
+	}
+	return core.Fail(403, "no websocket was opened", nil)
 }
 
 func (g *Gateway) enter(x *core.Exchange, drain func()) *tunnel {

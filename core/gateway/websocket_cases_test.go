@@ -152,20 +152,26 @@ func wsServer(t *testing.T) *httptest.Server {
 	return s
 }
 
-// play sends a case to addr and returns the frames that come back, to the end of the connection.
-func (c *wsCase) play(t *testing.T, addr string) (frames []wsFrame) {
+// directly opens a WebSocket to addr, without a gateway between.
+func directly(t *testing.T, addr string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	nc, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer nc.Close()
-	_ = nc.SetDeadline(time.Now().Add(time.Minute))
 	send(t, nc, handshake+"\r\n")
 	r := bufio.NewReader(nc)
 	if head, err := readHead(r); err != nil || !strings.HasPrefix(head, "HTTP/1.1 101 ") {
 		t.Fatalf("handshake: %q, %v", head, err)
 	}
+	return nc, r
+}
+
+// play sends a case over a WebSocket that was opened and returns the frames that come back, to the end of the connection.
+func (c *wsCase) play(t *testing.T, nc net.Conn, r *bufio.Reader) (frames []wsFrame) {
+	t.Helper()
+	defer nc.Close()
+	_ = nc.SetDeadline(time.Now().Add(time.Minute))
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
@@ -198,23 +204,28 @@ func goodbye(code uint16) []byte {
 // TestConformanceOfWebSockets has each case judged twice: what comes back through the gateway is what RFC 6455 wants, and it is what the echo
 // server says to the same client without a gateway between.
 func TestConformanceOfWebSockets(t *testing.T) {
-	back := wsServer(t)
-	h := open(t, sockets(back.URL))
-	direct := strings.TrimPrefix(back.URL, "http://")
-	for _, c := range wsCases() {
-		t.Run(c.name, func(t *testing.T) {
-			got, want := c.play(t, h.addr), c.play(t, direct)
-			c.judge(t, got)
-			if len(got) != len(want) {
-				t.Fatalf("%d frames, without the gateway %d", len(got), len(want))
-			}
-			for i := range got {
-				if got[i].first != want[i].first || !bytes.Equal(got[i].payload, want[i].payload) {
-					t.Errorf("frame %d is %#x of %d bytes, without the gateway %#x of %d", i, got[i].first, len(got[i].payload), want[i].first, len(want[i].payload))
+	overBoth(t, func(t *testing.T, open opener) {
+		back := wsServer(t)
+		h := open(t, sockets(back.URL))
+		direct := strings.TrimPrefix(back.URL, "http://")
+		for _, c := range wsCases() {
+			t.Run(c.name, func(t *testing.T) {
+				nc, r := h.socket()
+				got := c.play(t, nc, r)
+				nc, r = directly(t, direct)
+				want := c.play(t, nc, r)
+				c.judge(t, got)
+				if len(got) != len(want) {
+					t.Fatalf("%d frames, without the gateway %d", len(got), len(want))
 				}
-			}
-		})
-	}
+				for i := range got {
+					if got[i].first != want[i].first || !bytes.Equal(got[i].payload, want[i].payload) {
+						t.Errorf("frame %d is %#x of %d bytes, without the gateway %#x of %d", i, got[i].first, len(got[i].payload), want[i].first, len(want[i].payload))
+					}
+				}
+			})
+		}
+	})
 }
 
 func (c *wsCase) judge(t *testing.T, got []wsFrame) {

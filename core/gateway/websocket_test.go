@@ -114,7 +114,7 @@ func acceptFor(head string) string {
 
 // echoer is an upstream that sends every byte back as it came, after the handshake.
 func echoer(t *testing.T) (url string, heads chan string, gone chan error) {
-	heads, gone = make(chan string, 100), make(chan error, 100)
+	heads, gone = make(chan string, 1000), make(chan error, 1000)
 	return scripted(t, func(nc net.Conn) {
 		r := bufio.NewReader(nc)
 		head, err := accepts(nc, r, "Sec-WebSocket-Protocol: chat\r\nSec-WebSocket-Extensions: permessage-deflate\r\n")
@@ -145,6 +145,9 @@ func sockets(upstream string) string { return route(upstream) + "upgrade = [\"we
 // socket opens a WebSocket through the gateway.
 func (h *house) socket() (net.Conn, *bufio.Reader) {
 	h.t.Helper()
+	if h.over2 {
+		return h.socket2()
+	}
 	nc, r := h.dial()
 	_ = nc.SetReadDeadline(time.Now().Add(20 * time.Second))
 	send(h.t, nc, handshake+"\r\n")
@@ -191,74 +194,80 @@ func TestAWebSocketIsOpenedEndToEnd(t *testing.T) {
 }
 
 func TestFramesPassAsTheyAre(t *testing.T) {
-	url, _, _ := echoer(t)
-	h := open(t, sockets(url))
-	nc, r := h.socket()
-	key := []byte{0x12, 0x00, 0xff, 0x80}
-	for _, c := range []struct {
-		name    string
-		first   byte
-		payload []byte
-	}{
-		{"empty text", fin | opText, nil},
-		{"text", fin | opText, []byte("Hello")},
-		{"the longest short one", fin | opText, bytes.Repeat([]byte("x"), 125)},
-		{"the shortest with 16 bits", fin | opBin, bytes.Repeat([]byte("x"), 126)},
-		{"the longest with 16 bits", fin | opBin, bytes.Repeat([]byte{0, 1, 2, 255}, 1<<14)[:65535]},
-		{"the shortest with 64 bits", fin | opBin, make([]byte, 65536)},
-		{"first fragment", opText, []byte("frag")},
-		{"ping between fragments", fin | opPing, []byte("are you there")},
-		{"fragment in between", opMore, []byte("men")},
-		{"last fragment", fin | opMore, []byte("ted")},
-		{"pong unasked", fin | opPong, nil},
-		{"compressed", fin | rsv1 | opText, []byte{0xf2, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00}},
-		{"no UTF-8 in a text", fin | opText, []byte{0xff, 0xfe}},
-		{"close with code and reason", fin | opClose, append([]byte{0x0f, 0xa1}, "app says so"...)},
-	} {
-		if _, err := nc.Write(frame(c.first, c.payload, key)); err != nil {
-			t.Fatal(c.name, err)
+	overBoth(t, func(t *testing.T, open opener) {
+		url, _, _ := echoer(t)
+		h := open(t, sockets(url))
+		nc, r := h.socket()
+		key := []byte{0x12, 0x00, 0xff, 0x80}
+		for _, c := range []struct {
+			name    string
+			first   byte
+			payload []byte
+		}{
+			{"empty text", fin | opText, nil},
+			{"text", fin | opText, []byte("Hello")},
+			{"the longest short one", fin | opText, bytes.Repeat([]byte("x"), 125)},
+			{"the shortest with 16 bits", fin | opBin, bytes.Repeat([]byte("x"), 126)},
+			{"the longest with 16 bits", fin | opBin, bytes.Repeat([]byte{0, 1, 2, 255}, 1<<14)[:65535]},
+			{"the shortest with 64 bits", fin | opBin, make([]byte, 65536)},
+			{"first fragment", opText, []byte("frag")},
+			{"ping between fragments", fin | opPing, []byte("are you there")},
+			{"fragment in between", opMore, []byte("men")},
+			{"last fragment", fin | opMore, []byte("ted")},
+			{"pong unasked", fin | opPong, nil},
+			{"compressed", fin | rsv1 | opText, []byte{0xf2, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00}},
+			{"no UTF-8 in a text", fin | opText, []byte{0xff, 0xfe}},
+			{"close with code and reason", fin | opClose, append([]byte{0x0f, 0xa1}, "app says so"...)},
+		} {
+			if _, err := nc.Write(frame(c.first, c.payload, key)); err != nil {
+				t.Fatal(c.name, err)
+			}
+			got, data, masked, err := readFrame(r)
+			if err != nil || got != c.first || masked || !bytes.Equal(data, c.payload) {
+				t.Fatalf("%s: got %#x, %d bytes, masked %v (%v)", c.name, got, len(data), masked, err)
+			}
 		}
-		got, data, masked, err := readFrame(r)
-		if err != nil || got != c.first || masked || !bytes.Equal(data, c.payload) {
-			t.Fatalf("%s: got %#x, %d bytes, masked %v (%v)", c.name, got, len(data), masked, err)
-		}
-	}
+	})
 }
 
 func TestFramesPassByteForByte(t *testing.T) {
-	first := make(chan []byte, 1)
-	want := frame(fin|opText, []byte("masked as the client masked it"), []byte{1, 2, 3, 4})
-	url := scripted(t, func(nc net.Conn) {
-		r := bufio.NewReader(nc)
-		if _, err := accepts(nc, r, ""); err == nil {
-			raw := make([]byte, len(want))
-			_, _ = io.ReadFull(r, raw)
-			first <- raw
+	overBoth(t, func(t *testing.T, open opener) {
+		first := make(chan []byte, 1)
+		want := frame(fin|opText, []byte("masked as the client masked it"), []byte{1, 2, 3, 4})
+		url := scripted(t, func(nc net.Conn) {
+			r := bufio.NewReader(nc)
+			if _, err := accepts(nc, r, ""); err == nil {
+				raw := make([]byte, len(want))
+				_, _ = io.ReadFull(r, raw)
+				first <- raw
+			}
+		})
+		h := open(t, sockets(url))
+		nc, _ := h.socket()
+		for i := range want {
+			_, _ = nc.Write(want[i : i+1])
+		}
+		if got := <-first; !bytes.Equal(got, want) {
+			t.Errorf("the upstream got %x, want %x", got, want)
 		}
 	})
-	h := open(t, sockets(url))
-	nc, _ := h.socket()
-	for i := range want {
-		_, _ = nc.Write(want[i : i+1])
-	}
-	if got := <-first; !bytes.Equal(got, want) {
-		t.Errorf("the upstream got %x, want %x", got, want)
-	}
 }
 
 func TestALargeMessagePassesBothWays(t *testing.T) {
-	url, _, _ := echoer(t)
-	h := open(t, sockets(url))
-	nc, r := h.socket()
-	payload := make([]byte, 16<<20)
-	for i := range payload {
-		payload[i] = byte(i * 7 >> 3)
-	}
-	go func() { _, _ = nc.Write(frame(fin|opBin, payload, []byte{9, 8, 7, 6})) }()
-	first, got, _, err := readFrame(r)
-	if err != nil || first != fin|opBin || sha256.Sum256(got) != sha256.Sum256(payload) {
-		t.Errorf("got frame %#x of %d bytes, %v", first, len(got), err)
-	}
+	overBoth(t, func(t *testing.T, open opener) {
+		url, _, _ := echoer(t)
+		h := open(t, sockets(url))
+		nc, r := h.socket()
+		payload := make([]byte, 16<<20)
+		for i := range payload {
+			payload[i] = byte(i * 7 >> 3)
+		}
+		go func() { _, _ = nc.Write(frame(fin|opBin, payload, []byte{9, 8, 7, 6})) }()
+		first, got, _, err := readFrame(r)
+		if err != nil || first != fin|opBin || sha256.Sum256(got) != sha256.Sum256(payload) {
+			t.Errorf("got frame %#x of %d bytes, %v", first, len(got), err)
+		}
+	})
 }
 
 func TestBytesBehindTheHandshakeAreNotLost(t *testing.T) {
@@ -395,182 +404,202 @@ func TestAClientThatLeavesClosesTheUpstreamsSocket(t *testing.T) {
 }
 
 func TestAnUpstreamThatLeavesClosesTheClientsSocket(t *testing.T) {
-	url := scripted(t, func(nc net.Conn) {
-		r := bufio.NewReader(nc)
-		_, _ = accepts(nc, r, "")
-		_, _ = nc.Write(frame(fin|opClose, []byte{3, 232}, nil))
+	overBoth(t, func(t *testing.T, open opener) {
+		url := scripted(t, func(nc net.Conn) {
+			r := bufio.NewReader(nc)
+			_, _ = accepts(nc, r, "")
+			_, _ = nc.Write(frame(fin|opClose, []byte{3, 232}, nil))
+		})
+		h := open(t, sockets(url))
+		_, r := h.socket()
+		wantFrame(t, r, fin|opClose, []byte{3, 232})
+		if _, err := r.ReadByte(); err != io.EOF {
+			t.Errorf("got %v behind the end", err)
+		}
 	})
-	h := open(t, sockets(url))
-	_, r := h.socket()
-	wantFrame(t, r, fin|opClose, []byte{3, 232})
-	if _, err := r.ReadByte(); err != io.EOF {
-		t.Errorf("got %v behind the end", err)
-	}
 }
 
 func TestAHalfClosedSocketStillDelivers(t *testing.T) {
-	url := scripted(t, func(nc net.Conn) {
-		r := bufio.NewReader(nc)
-		_, _ = accepts(nc, r, "")
-		rest, _ := io.ReadAll(r)
-		_, _ = nc.Write(frame(fin|opBin, rest, nil))
+	overBoth(t, func(t *testing.T, open opener) {
+		url := scripted(t, func(nc net.Conn) {
+			r := bufio.NewReader(nc)
+			_, _ = accepts(nc, r, "")
+			rest, _ := io.ReadAll(r)
+			_, _ = nc.Write(frame(fin|opBin, rest, nil))
+		})
+		h := open(t, sockets(url))
+		nc, r := h.socket()
+		send(t, nc, "to the end")
+		_ = nc.(interface{ CloseWrite() error }).CloseWrite()
+		wantFrame(t, r, fin|opBin, []byte("to the end"))
 	})
-	h := open(t, sockets(url))
-	nc, r := h.socket()
-	send(t, nc, "to the end")
-	_ = nc.(*net.TCPConn).CloseWrite()
-	wantFrame(t, r, fin|opBin, []byte("to the end"))
 }
 
 func TestASlowSocketHoldsTheSenderBack(t *testing.T) {
-	var sent atomic.Int64
-	stuck := make(chan struct{})
-	url := scripted(t, func(nc net.Conn) {
-		r := bufio.NewReader(nc)
-		_, _ = accepts(nc, r, "")
-		chunk := frame(fin|opBin, make([]byte, 64<<10), nil)
-		for range 64 << 20 / len(chunk) {
-			_ = nc.SetWriteDeadline(time.Now().Add(time.Second))
-			n, err := nc.Write(chunk)
-			if sent.Add(int64(n)); err != nil {
-				break
+	overBoth(t, func(t *testing.T, open opener) {
+		var sent atomic.Int64
+		stuck := make(chan struct{})
+		url := scripted(t, func(nc net.Conn) {
+			r := bufio.NewReader(nc)
+			_, _ = accepts(nc, r, "")
+			chunk := frame(fin|opBin, make([]byte, 64<<10), nil)
+			for range 64 << 20 / len(chunk) {
+				_ = nc.SetWriteDeadline(time.Now().Add(time.Second))
+				n, err := nc.Write(chunk)
+				if sent.Add(int64(n)); err != nil {
+					break
+				}
 			}
+			close(stuck)
+		})
+		h := open(t, sockets(url))
+		h.socket()
+		if <-stuck; sent.Load() > 48<<20 {
+			t.Errorf("%d bytes went to a client that reads nothing", sent.Load())
 		}
-		close(stuck)
 	})
-	h := open(t, sockets(url))
-	h.socket()
-	if <-stuck; sent.Load() > 48<<20 {
-		t.Errorf("%d bytes went to a client that reads nothing", sent.Load())
-	}
 }
 
 func TestAnIdleSocketIsClosedInGoodOrder(t *testing.T) {
-	url, _, gone := echoer(t)
-	h := open(t, sockets(url)+"[route.timeouts]\nupgrade_idle = \"150ms\"\n")
-	_, r := h.socket()
-	began := time.Now()
-	wantFrame(t, r, fin|opClose, []byte{3, 233})
-	if took := time.Since(began); took < 100*time.Millisecond {
-		t.Errorf("closed after %s", took)
-	}
-	if err := <-gone; err != io.EOF {
-		t.Errorf("the upstream saw %v", err)
-	}
+	overBoth(t, func(t *testing.T, open opener) {
+		url, _, gone := echoer(t)
+		h := open(t, sockets(url)+"[route.timeouts]\nupgrade_idle = \"150ms\"\n")
+		_, r := h.socket()
+		began := time.Now()
+		wantFrame(t, r, fin|opClose, []byte{3, 233})
+		if took := time.Since(began); took < 100*time.Millisecond {
+			t.Errorf("closed after %s", took)
+		}
+		if err := <-gone; err != io.EOF {
+			t.Errorf("the upstream saw %v", err)
+		}
+	})
 }
 
 func TestASocketOutlivesTheLimitsOfRequests(t *testing.T) {
-	url, _, _ := echoer(t)
-	h := open(t, "[http]\nbody_idle = \"50ms\"\nidle_timeout = \"50ms\"\nhead_timeout = \"50ms\"\n"+sockets(url)+"[route.timeouts]\ntotal = \"100ms\"\nidle_read = \"50ms\"\nbody_total = \"50ms\"\n")
-	nc, r := h.socket()
-	select {
-	case <-time.After(400 * time.Millisecond):
-	case <-t.Context().Done():
-	}
-	_, _ = nc.Write(frame(fin|opText, []byte("still here"), []byte{1, 2, 3, 4}))
-	wantFrame(t, r, fin|opText, []byte("still here"))
+	overBoth(t, func(t *testing.T, open opener) {
+		url, _, _ := echoer(t)
+		h := open(t, "[http]\nbody_idle = \"50ms\"\nidle_timeout = \"50ms\"\nhead_timeout = \"50ms\"\n"+sockets(url)+"[route.timeouts]\ntotal = \"100ms\"\nidle_read = \"50ms\"\nbody_total = \"50ms\"\n")
+		nc, r := h.socket()
+		select {
+		case <-time.After(400 * time.Millisecond):
+		case <-t.Context().Done():
+		}
+		_, _ = nc.Write(frame(fin|opText, []byte("still here"), []byte{1, 2, 3, 4}))
+		wantFrame(t, r, fin|opText, []byte("still here"))
+	})
 }
 
 func TestReloadsKeepSocketsWhoseRouteTheyLeaveAlone(t *testing.T) {
-	url, _, gone := echoer(t)
-	other, _ := recorder(t, ok)
-	text := "[http]\ndrain = \"200ms\"\n" + sockets(url)
-	extra := "[[route]]\nname = \"other\"\npath = \"/other\"\nupstream = \"" + other + "\"\n"
-	h := open(t, text)
-	nc, r := h.socket()
-	say := func(what string) {
-		t.Helper()
-		_, _ = nc.Write(frame(fin|opText, []byte(what), []byte{1, 2, 3, 4}))
-		wantFrame(t, r, fin|opText, []byte(what))
-	}
-	reload := func(text string) {
-		t.Helper()
-		h.write(text)
-		if _, err := h.Reload(); err != nil {
-			t.Fatal(err)
+	overBoth(t, func(t *testing.T, open opener) {
+		url, _, gone := echoer(t)
+		other, _ := recorder(t, ok)
+		text := "[http]\ndrain = \"200ms\"\n" + sockets(url)
+		extra := "[[route]]\nname = \"other\"\npath = \"/other\"\nupstream = \"" + other + "\"\n"
+		h := open(t, text)
+		nc, r := h.socket()
+		say := func(what string) {
+			t.Helper()
+			_, _ = nc.Write(frame(fin|opText, []byte(what), []byte{1, 2, 3, 4}))
+			wantFrame(t, r, fin|opText, []byte(what))
 		}
-	}
-	reload(text + extra)                                             // a route beside it
-	reload(text + "[route.timeouts]\nfirst_byte = \"2s\"\n" + extra) // limits that no longer concern it
-	<-time.After(400 * time.Millisecond)
-	say("kept")
-	began := time.Now()
-	reload("[http]\ndrain = \"200ms\"\n" + extra) // its own route gone
-	say("draining")
-	wantFrame(t, r, fin|opClose, []byte{3, 233})
-	if took := time.Since(began); took < 150*time.Millisecond {
-		t.Errorf("drained for %s only", took)
-	}
-	_, _ = nc.Write(frame(fin|opClose, []byte{3, 233}, []byte{1, 2, 3, 4}))
-	if _, err := r.ReadByte(); err != io.EOF {
-		t.Errorf("got %v behind the close", err)
-	}
-	if err := <-gone; err != io.EOF {
-		t.Errorf("the upstream saw %v", err)
-	}
+		reload := func(text string) {
+			t.Helper()
+			h.write(text)
+			if _, err := h.Reload(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		reload(text + extra)                                             // a route beside it
+		reload(text + "[route.timeouts]\nfirst_byte = \"2s\"\n" + extra) // limits that no longer concern it
+		<-time.After(400 * time.Millisecond)
+		say("kept")
+		began := time.Now()
+		reload("[http]\ndrain = \"200ms\"\n" + extra) // its own route gone
+		say("draining")
+		wantFrame(t, r, fin|opClose, []byte{3, 233})
+		if took := time.Since(began); took < 150*time.Millisecond {
+			t.Errorf("drained for %s only", took)
+		}
+		_, _ = nc.Write(frame(fin|opClose, []byte{3, 233}, []byte{1, 2, 3, 4}))
+		if _, err := r.ReadByte(); err != io.EOF {
+			t.Errorf("got %v behind the close", err)
+		}
+		if err := <-gone; err != io.EOF {
+			t.Errorf("the upstream saw %v", err)
+		}
+	})
 }
 
 func TestASocketDrainsWhenItsEndpointGoes(t *testing.T) {
-	url, _, _ := echoer(t)
-	other, _, _ := echoer(t)
-	text := func(endpoint string) string {
-		return "[http]\ndrain = \"50ms\"\n[[upstream]]\nname = \"u\"\nendpoints = [\"" + endpoint + "\"]\n[[route]]\nname = \"r\"\nupgrade = \"websocket\"\nupstream = \"u\"\n"
-	}
-	h := open(t, text(url))
-	_, r := h.socket()
-	h.write(text(other))
-	if _, err := h.Reload(); err != nil {
-		t.Fatal(err)
-	}
-	wantFrame(t, r, fin|opClose, []byte{3, 233})
+	overBoth(t, func(t *testing.T, open opener) {
+		url, _, _ := echoer(t)
+		other, _, _ := echoer(t)
+		text := func(endpoint string) string {
+			return "[http]\ndrain = \"50ms\"\n[[upstream]]\nname = \"u\"\nendpoints = [\"" + endpoint + "\"]\n[[route]]\nname = \"r\"\nupgrade = \"websocket\"\nupstream = \"u\"\n"
+		}
+		h := open(t, text(url))
+		_, r := h.socket()
+		h.write(text(other))
+		if _, err := h.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		wantFrame(t, r, fin|opClose, []byte{3, 233})
+	})
 }
 
 func TestACloseNeverCutsAMessageInHalf(t *testing.T) {
-	half, whole := make(chan struct{}), make(chan struct{})
-	url := scripted(t, func(nc net.Conn) {
-		r := bufio.NewReader(nc)
-		_, _ = accepts(nc, r, "")
-		message := frame(fin|opText, bytes.Repeat([]byte("x"), 1000), nil)
-		_, _ = nc.Write(message[:500])
-		<-half
-		_, _ = nc.Write(append(message[500:], frame(fin|opText, []byte("too late"), nil)...))
-		if first, payload, masked, err := readFrame(r); first != fin|opClose || !bytes.Equal(payload, []byte{3, 233}) || !masked {
-			t.Errorf("the upstream got frame %#x %x, masked %v, %v", first, payload, masked, err)
+	overBoth(t, func(t *testing.T, open opener) {
+		half, whole := make(chan struct{}), make(chan struct{})
+		url := scripted(t, func(nc net.Conn) {
+			r := bufio.NewReader(nc)
+			_, _ = accepts(nc, r, "")
+			message := frame(fin|opText, bytes.Repeat([]byte("x"), 1000), nil)
+			_, _ = nc.Write(message[:500])
+			<-half
+			_, _ = nc.Write(append(message[500:], frame(fin|opText, []byte("too late"), nil)...))
+			if first, payload, masked, err := readFrame(r); first != fin|opClose || !bytes.Equal(payload, []byte{3, 233}) || !masked {
+				t.Errorf("the upstream got frame %#x %x, masked %v, %v", first, payload, masked, err)
+			}
+			close(whole)
+		})
+		h := open(t, "[http]\ndrain = \"1ms\"\n"+sockets(url))
+		_, r := h.socket()
+		h.write("[http]\ndrain = \"1ms\"\n" + route(url))
+		if _, err := h.Reload(); err != nil {
+			t.Fatal(err)
 		}
-		close(whole)
+		<-time.After(50 * time.Millisecond)
+		close(half)
+		wantFrame(t, r, fin|opText, bytes.Repeat([]byte("x"), 1000))
+		wantFrame(t, r, fin|opClose, []byte{3, 233})
+		<-whole
 	})
-	h := open(t, "[http]\ndrain = \"1ms\"\n"+sockets(url))
-	_, r := h.socket()
-	h.write("[http]\ndrain = \"1ms\"\n" + route(url))
-	if _, err := h.Reload(); err != nil {
-		t.Fatal(err)
-	}
-	<-time.After(50 * time.Millisecond)
-	close(half)
-	wantFrame(t, r, fin|opText, bytes.Repeat([]byte("x"), 1000))
-	wantFrame(t, r, fin|opClose, []byte{3, 233})
-	<-whole
 }
 
 func TestSocketsDoNotUseThePoolUp(t *testing.T) {
-	url, _, _ := echoer(t)
-	h := open(t, "[[upstream]]\nname = \"u\"\nendpoints = [\""+url+"\"]\n[upstream.pool]\nconnections = 2\nwait = \"10ms\"\n[[route]]\nname = \"r\"\nupgrade = [\"websocket\"]\nupstream = \"u\"\n")
-	for range 10 {
-		h.socket()
-	}
+	overBoth(t, func(t *testing.T, open opener) {
+		url, _, _ := echoer(t)
+		h := open(t, "[[upstream]]\nname = \"u\"\nendpoints = [\""+url+"\"]\n[upstream.pool]\nconnections = 2\nwait = \"10ms\"\n[[route]]\nname = \"r\"\nupgrade = [\"websocket\"]\nupstream = \"u\"\n")
+		for range 10 {
+			h.socket()
+		}
+	})
 }
 
 func TestAScrapeTellsOfSockets(t *testing.T) {
-	url, _, gone := echoer(t)
-	h := open(t, sockets(url))
-	nc, _ := h.socket()
-	h.socket()
-	h.wantMetric(`moongate_upgrade_open_connections{route="all"} 2`)
-	nc.Close()
-	<-gone
-	h.wantMetric(`moongate_upgrade_open_connections{route="all"} 1`)
-	h.wantMetric(`moongate_upgrade_connections_total{route="all"} 2`)
-	h.wantMetric(`moongate_http_requests_total{class="1xx",route="all",upstream="` + url + `"} 1`)
+	overBoth(t, func(t *testing.T, open opener) {
+		url, _, gone := echoer(t)
+		h := open(t, sockets(url))
+		nc, _ := h.socket()
+		h.socket()
+		h.wantMetric(`moongate_upgrade_open_connections{route="all"} 2`)
+		nc.Close()
+		<-gone
+		h.wantMetric(`moongate_upgrade_open_connections{route="all"} 1`)
+		h.wantMetric(`moongate_upgrade_connections_total{route="all"} 2`)
+		h.wantMetric(`moongate_http_requests_total{class="1xx",route="all",upstream="` + url + `"} 1`)
+	})
 }
 
 // wantMetric waits for a line of a scrape.
@@ -627,20 +656,26 @@ func TestASocketPassesTheStagesAndIsLoggedOnceAtItsEnd(t *testing.T) {
 }
 
 func TestShutdownClosesSocketsInGoodOrderWithinTheDrain(t *testing.T) {
-	url, _, gone := echoer(t)
-	h := open(t, "[http]\ndrain = \"1s\"\n"+sockets(url))
-	nc, r := h.socket()
-	h.stop()
-	_, _ = nc.Write(frame(fin|opText, []byte("draining"), []byte{1, 2, 3, 4}))
-	wantFrame(t, r, fin|opText, []byte("draining"))
-	wantFrame(t, r, fin|opClose, []byte{3, 233})
-	_, _ = nc.Write(frame(fin|opClose, []byte{3, 233}, []byte{1, 2, 3, 4}))
-	if err := <-h.ended; err != nil {
-		t.Errorf("Run says %v", err)
-	}
-	if err := <-gone; err != io.EOF {
-		t.Errorf("the upstream saw %v", err)
-	}
+	overBoth(t, func(t *testing.T, open opener) {
+		url, _, gone := echoer(t)
+		h := open(t, "[http]\ndrain = \"4s\"\n"+sockets(url))
+		nc, r := h.socket()
+		h.stop()
+		_, _ = nc.Write(frame(fin|opText, []byte("draining"), []byte{1, 2, 3, 4}))
+		wantFrame(t, r, fin|opText, []byte("draining"))
+		wantFrame(t, r, fin|opClose, []byte{3, 233})
+		_, _ = nc.Write(frame(fin|opClose, []byte{3, 233}, []byte{1, 2, 3, 4}))
+		if _, err := r.ReadByte(); err != io.EOF {
+			t.Errorf("got %v behind the close", err)
+		}
+		nc.Close()
+		if err := <-h.ended; err != nil {
+			t.Errorf("Run says %v", err)
+		}
+		if err := <-gone; err != io.EOF {
+			t.Errorf("the upstream saw %v", err)
+		}
+	})
 }
 
 // secureSocket opens a WebSocket over TLS.
@@ -701,69 +736,73 @@ func TestSocketsOverTLSAreClosedInGoodOrder(t *testing.T) {
 }
 
 func TestUpstreamsOfSocketsMaySpeakTLS(t *testing.T) {
-	app := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		nc, rw, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer nc.Close()
-		fmt.Fprintf(nc, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n", acceptFor("Sec-WebSocket-Key: "+r.Header.Get("Sec-WebSocket-Key")+"\r\n"))
-		for {
-			first, payload, _, err := readFrame(rw.Reader)
+	overBoth(t, func(t *testing.T, open opener) {
+		app := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			nc, rw, err := http.NewResponseController(w).Hijack()
 			if err != nil {
+				t.Error(err)
 				return
 			}
-			_, _ = nc.Write(frame(first, payload, nil))
-		}
-	}))
-	defer app.Close()
-	h := open(t, "[[upstream]]\nname = \"u\"\nendpoints = [\""+app.URL+"\"]\n[upstream.tls]\ninsecure = true\n"+sockets("u"))
-	nc, r := h.socket()
-	_, _ = nc.Write(frame(fin|opText, []byte("hello"), []byte{1, 2, 3, 4}))
-	wantFrame(t, r, fin|opText, []byte("hello"))
-	nc.Close()
+			defer nc.Close()
+			fmt.Fprintf(nc, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n", acceptFor("Sec-WebSocket-Key: "+r.Header.Get("Sec-WebSocket-Key")+"\r\n"))
+			for {
+				first, payload, _, err := readFrame(rw.Reader)
+				if err != nil {
+					return
+				}
+				_, _ = nc.Write(frame(first, payload, nil))
+			}
+		}))
+		defer app.Close()
+		h := open(t, "[[upstream]]\nname = \"u\"\nendpoints = [\""+app.URL+"\"]\n[upstream.tls]\ninsecure = true\n"+sockets("u"))
+		nc, r := h.socket()
+		_, _ = nc.Write(frame(fin|opText, []byte("hello"), []byte{1, 2, 3, 4}))
+		wantFrame(t, r, fin|opText, []byte("hello"))
+		nc.Close()
+	})
 }
 
 func TestSocketsAreLeftAloneByReloadsOfOthers(t *testing.T) {
-	url, _, gone := echoer(t)
-	other, _ := recorder(t, ok)
-	h := open(t, "[http]\ndrain = \"1ms\"\n"+sockets(url))
-	const clients, messages = 12, 60
-	var open sync.WaitGroup
-	quiet := make(chan struct{})
-	for i := range clients {
-		nc, r := h.socket()
-		open.Go(func() {
-			rng := rand.New(rand.NewPCG(uint64(i), 7))
-			for range messages {
-				payload := bytes.Repeat([]byte{byte(i)}, rng.IntN(100_000))
-				go func() { _, _ = nc.Write(frame(fin|opBin, payload, []byte{1, 2, 3, 4})) }()
-				first, got, _, err := readFrame(r)
-				if err != nil || first != fin|opBin || !bytes.Equal(got, payload) {
-					t.Errorf("client %d got frame %#x of %d bytes, %v; want %d", i, first, len(got), err, len(payload))
-					return
+	overBoth(t, func(t *testing.T, open opener) {
+		url, _, gone := echoer(t)
+		other, _ := recorder(t, ok)
+		h := open(t, "[http]\ndrain = \"1ms\"\n"+sockets(url))
+		const clients, messages = 12, 60
+		var clientsDone sync.WaitGroup
+		quiet := make(chan struct{})
+		for i := range clients {
+			nc, r := h.socket()
+			clientsDone.Go(func() {
+				rng := rand.New(rand.NewPCG(uint64(i), 7))
+				for range messages {
+					payload := bytes.Repeat([]byte{byte(i)}, rng.IntN(100_000))
+					go func() { _, _ = nc.Write(frame(fin|opBin, payload, []byte{1, 2, 3, 4})) }()
+					first, got, _, err := readFrame(r)
+					if err != nil || first != fin|opBin || !bytes.Equal(got, payload) {
+						t.Errorf("client %d got frame %#x of %d bytes, %v; want %d", i, first, len(got), err, len(payload))
+						return
+					}
 				}
+				<-quiet
+				nc.Close()
+			})
+		}
+		for i := range 30 {
+			h.write(fmt.Sprintf("[http]\ndrain = \"1ms\"\n%s[[route]]\nname = \"other-%d\"\npath = \"/other/%d\"\nupstream = %q\n", sockets(url), i, i, other))
+			if _, err := h.Reload(); err != nil {
+				t.Error(err)
 			}
-			<-quiet
-			nc.Close()
-		})
-	}
-	for i := range 30 {
-		h.write(fmt.Sprintf("[http]\ndrain = \"1ms\"\n%s[[route]]\nname = \"other-%d\"\npath = \"/other/%d\"\nupstream = %q\n", sockets(url), i, i, other))
-		if _, err := h.Reload(); err != nil {
-			t.Error(err)
 		}
-	}
-	h.wantMetric(fmt.Sprintf(`moongate_upgrade_open_connections{route="all"} %d`, clients))
-	close(quiet)
-	open.Wait()
-	for range clients {
-		if err := <-gone; err != io.EOF {
-			t.Errorf("an upstream saw %v", err)
+		h.wantMetric(fmt.Sprintf(`moongate_upgrade_open_connections{route="all"} %d`, clients))
+		close(quiet)
+		clientsDone.Wait()
+		for range clients {
+			if err := <-gone; err != io.EOF {
+				t.Errorf("an upstream saw %v", err)
+			}
 		}
-	}
-	h.wantMetric(`moongate_upgrade_open_connections{route="all"} 0`)
+		h.wantMetric(`moongate_upgrade_open_connections{route="all"} 0`)
+	})
 }
 
 // refusing is a pipeline whose response function takes the switch back.

@@ -18,14 +18,36 @@ var (
 	ErrTunnelDrained = errors.New("closed by the gateway")
 )
 
+// End is one side of a tunnel: a *Conn, or a Stream where a client shares its connection with others.
+type End interface {
+	// Write writes all of p.
+	Write(p []byte) (int, error)
+	// WriteIdle gives each of the writes that follow d to move on; one that does not ends with ErrTimeout.
+	WriteIdle(d time.Duration)
+	// Cut ends all pending I/O at once and for good. Safe for concurrent use.
+	Cut()
+}
+
+// Stream is a client's end that is one of several of a connection, as in HTTP/2. One goroutine may read while another writes.
+type Stream interface {
+	End
+	// Read waits for bytes, also where p has no room for any, and gives io.EOF when the client has ended its half. Only Cut calls it off.
+	Read(p []byte) (int, error)
+	// CloseWrite says that nothing more will be written. The client hears it when the tunnel has ended.
+	CloseWrite() error
+	// Watch has left called when the client is no longer there, at once where that has come to pass already.
+	Watch(left func())
+}
+
 // Tunnel carries the bytes of two connections to each other, untouched, after both have switched to WebSocket. A reader that is slow holds
 // the other side's sender back. While no bytes come, no buffer is held.
 //
 // Either side may end its half, which ends the other's reading; what the other still sends within a while passes. A tunnel that the gateway
 // ends, because it was idle or by Drain, ends between two frames, with a Close frame of status 1001 to both sides.
 type Tunnel struct {
-	idle     time.Duration
-	down, up pump // to the client, to the upstream
+	idle time.Duration
+	down pump      // to the client
+	up   direction // to the upstream
 
 	last atomic.Int64 // core.Instant at which bytes came last
 
@@ -34,6 +56,8 @@ type Tunnel struct {
 	why    error // set when the gateway ends the tunnel
 	cutter *time.Timer
 	ended  bool
+
+	closing sync.WaitGroup // those that say Close for a reader that cannot be called off
 }
 
 const (
@@ -43,11 +67,31 @@ const (
 	closeFor = time.Second
 )
 
-// NewTunnel joins a client and an upstream that have just sent and received the 101. idle is how long both may be silent.
-func NewTunnel(client, upstream *Conn, idle time.Duration) *Tunnel {
+// direction is one of the two ways that a tunnel's bytes go.
+type direction interface {
+	// run moves bytes until their sender has ended or the tunnel does.
+	run()
+	// stop has run end the direction with a Close frame. It is called with the tunnel's lock held, and does not wait.
+	stop()
+	// hurry says that the other direction has ended, and that this one may be silent until an instant. Likewise.
+	hurry(until core.Instant)
+	// passed are the bytes that went this way, after run.
+	passed() int64
+}
+
+// NewTunnel joins a client, by its *Conn or Stream, and an upstream that have just been sent and received the 101. idle is how long both may be
+// silent.
+func NewTunnel(client End, upstream *Conn, idle time.Duration) *Tunnel {
 	t := &Tunnel{idle: idle}
 	t.down.join(t, upstream, client, false)
-	t.up.join(t, client, upstream, true)
+	switch c := client.(type) {
+	case *Conn:
+		up := new(pump)
+		up.join(t, c, upstream, true)
+		t.up = up
+	case Stream:
+		t.up = &inflow{t: t, from: c, to: upstream}
+	}
 	return t
 }
 
@@ -56,7 +100,10 @@ func NewTunnel(client, upstream *Conn, idle time.Duration) *Tunnel {
 func (t *Tunnel) Run() error {
 	t.last.Store(int64(core.Now()))
 	t.down.to.WriteIdle(t.idle)
-	t.up.to.WriteIdle(t.idle)
+	t.down.from.WriteIdle(t.idle)
+	if s, ok := t.down.to.(Stream); ok {
+		s.Watch(t.abandon)
+	}
 	ended := make(chan struct{})
 	go func() {
 		t.up.run()
@@ -65,20 +112,22 @@ func (t *Tunnel) Run() error {
 	t.down.run()
 	<-ended
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.ended = true
 	if t.cutter != nil {
 		t.cutter.Stop()
 	}
 	t.cut()
-	return t.why
+	why := t.why
+	t.mu.Unlock()
+	t.closing.Wait()
+	return why
 }
 
 // Drain ends the tunnel in good order; Run returns within a second or so. Safe for concurrent use, also before and after Run.
 func (t *Tunnel) Drain() { t.end(ErrTunnelDrained) }
 
 // Passed are the bytes that went to the upstream and to the client. After Run.
-func (t *Tunnel) Passed() (up, down int64) { return t.up.moved, t.down.moved }
+func (t *Tunnel) Passed() (up, down int64) { return t.up.passed(), t.down.moved }
 
 func (t *Tunnel) end(why error) {
 	t.mu.Lock()
@@ -87,15 +136,30 @@ func (t *Tunnel) end(why error) {
 		return
 	}
 	t.why = why
-	t.cutter = time.AfterFunc(closeFor, t.cut)
-	past := time.Unix(1, 0)
-	_ = t.down.from.nc.SetReadDeadline(past)
-	_ = t.up.from.nc.SetReadDeadline(past)
+	t.cutWithin(closeFor)
+	t.down.stop()
+	t.up.stop()
+}
+
+// cutWithin bounds the rest of the tunnel's time. It is called with the lock held.
+func (t *Tunnel) cutWithin(d time.Duration) {
+	if t.cutter == nil {
+		t.cutter = time.AfterFunc(d, t.abandon)
+	}
+}
+
+// abandon cuts a tunnel that has not ended: its time is over, or its client gone.
+func (t *Tunnel) abandon() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.ended {
+		t.cut()
+	}
 }
 
 func (t *Tunnel) cut() {
 	t.down.to.Cut()
-	t.up.to.Cut()
+	t.down.from.Cut()
 }
 
 // limit is the instant until which a side may be silent.
@@ -107,15 +171,19 @@ func (t *Tunnel) limit() core.Instant {
 	return core.Instant(t.last.Load()).Add(idle)
 }
 
-// halve notes that one side has ended its half.
-func (t *Tunnel) halve() {
+// halve notes that the sender of a direction has ended its half.
+func (t *Tunnel) halve(d direction) {
 	t.last.Store(int64(core.Now()))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.half = true
-	if t.why == nil {
-		_ = t.down.from.nc.SetReadDeadline(t.limit().Wall())
-		_ = t.up.from.nc.SetReadDeadline(t.limit().Wall())
+	if t.why != nil {
+		return
+	}
+	if other := t.up; d != other {
+		other.hurry(t.limit())
+	} else {
+		t.down.hurry(t.limit())
 	}
 }
 
@@ -135,13 +203,14 @@ func (t *Tunnel) wait(c *Conn) bool {
 	return goesOn
 }
 
-// pump is one direction of a tunnel.
+// pump is a direction whose sender is a connection.
 type pump struct {
-	t        *Tunnel
-	from, to *Conn
-	masked   bool // our own frames to the receiver are masked
-	frames   frames
-	moved    int64
+	t      *Tunnel
+	from   *Conn
+	to     End
+	masked bool // our own frames to the receiver are masked
+	frames frames
+	moved  int64
 
 	raw syscall.RawConn       // of from; nil when it cannot be asked without a buffer
 	try func(fd uintptr) bool // attempt, bound once
@@ -150,7 +219,7 @@ type pump struct {
 	err error
 }
 
-func (p *pump) join(t *Tunnel, from, to *Conn, masked bool) {
+func (p *pump) join(t *Tunnel, from *Conn, to End, masked bool) {
 	p.t, p.from, p.to, p.masked = t, from, to, masked
 	if sc, ok := from.nc.(syscall.Conn); ok {
 		if raw, err := sc.SyscallConn(); err == nil {
@@ -182,7 +251,13 @@ func (p *pump) run() {
 	}
 }
 
-// errEnding is how a pump hears that the gateway ends the tunnel.
+func (p *pump) stop() { _ = p.from.nc.SetReadDeadline(time.Unix(1, 0)) }
+
+func (p *pump) hurry(until core.Instant) { _ = p.from.nc.SetReadDeadline(until.Wall()) }
+
+func (p *pump) passed() int64 { return p.moved }
+
+// errEnding is how a direction hears that the gateway ends the tunnel.
 var errEnding = errors.New("tunnel is to end")
 
 // behind sends what came right behind the handshake.
@@ -278,12 +353,26 @@ func (p *pump) give() {
 
 // endHalf passes the end of the sender's half on.
 func (p *pump) endHalf() bool {
-	half, ok := p.to.nc.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil {
+	if _, ok := p.to.(Stream); ok && !p.frames.whole() { // whose end shall not look as if all had come
 		return false
 	}
-	p.t.halve()
+	if closeWrite(p.to) != nil {
+		return false
+	}
+	p.t.halve(p)
 	return true
+}
+
+var errNoHalf = errors.New("no half of the connection can be closed")
+
+func closeWrite(to End) error {
+	if c, ok := to.(*Conn); ok {
+		if half, ok := c.nc.(interface{ CloseWrite() error }); ok {
+			return half.CloseWrite()
+		}
+		return errNoHalf
+	}
+	return to.(Stream).CloseWrite()
 }
 
 // say ends the direction with a Close frame, between two frames of the sender, and then reads on until the sender has answered the Close
@@ -306,6 +395,9 @@ func (p *pump) say() {
 		if _, err := p.to.Write(appendClose(nil, goingAway, p.masked)); err != nil {
 			return
 		}
+	}
+	if s, ok := p.to.(Stream); ok {
+		_ = s.CloseWrite()
 	}
 	for !p.frames.closed || !p.frames.whole() {
 		n, err := p.from.nc.Read(p.buf)

@@ -1,10 +1,11 @@
 package http1
 
 import (
+	"crypto/rand"
 	"crypto/sha1" //nolint:gosec // RFC 6455 section 4.2.2 asks for it; nothing is kept secret by it
 	"encoding/base64"
 	"encoding/binary"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 )
 
 // ValidWebSocketKey tells whether key is what a client sends to open a WebSocket: 16 bytes in base64 (RFC 6455 section 4.1).
@@ -15,6 +16,13 @@ func ValidWebSocketKey(key []byte) bool {
 	var raw [18]byte
 	n, err := base64.StdEncoding.Strict().Decode(raw[:], key)
 	return err == nil && n == 16
+}
+
+// NewWebSocketKey makes the key of a handshake: 16 random bytes in base64.
+func NewWebSocketKey() string {
+	var raw [16]byte
+	_, _ = rand.Read(raw[:]) // never fails
+	return base64.StdEncoding.EncodeToString(raw[:])
 }
 
 // WebSocketAccept is the Sec-WebSocket-Accept that answers key (RFC 6455 section 4.2.2).
@@ -113,7 +121,7 @@ func appendClose(dst []byte, status uint16, masked bool) []byte {
 		return append(dst, 0x80|opClose, 2, payload[0], payload[1])
 	}
 	var key [4]byte
-	binary.BigEndian.PutUint32(key[:], rand.Uint32())
+	binary.BigEndian.PutUint32(key[:], mathrand.Uint32())
 	dst = append(dst, 0x80|opClose, 0x80|2)
 	dst = append(dst, key[:]...)
 	return append(dst, payload[0]^key[0], payload[1]^key[1])

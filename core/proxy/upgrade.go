@@ -5,6 +5,7 @@ import (
 
 	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/core/http1"
+	"github.com/moongate/moongate/core/upstream"
 )
 
 var (
@@ -13,16 +14,18 @@ var (
 	errAccept   = errors.New("upstream's Sec-WebSocket-Accept does not answer the key")
 )
 
-// Offer settles whether x asks to switch to WebSocket and may, which x.Request.Upgrade says from then on. Any other offer is dropped
-// with the hop-by-hop headers, and the request goes on as it is (RFC 9110 section 7.8). The reply, when there is one, refuses a
-// handshake that RFC 6455 section 4.2.1 calls invalid.
-func Offer(x *core.Exchange) *core.Reply {
+// Offer settles whether x asks up to switch to WebSocket and may, which x.Request.Upgrade says from then on. Any other offer is dropped
+// with the hop-by-hop headers, and the request goes on as it is (RFC 9110 section 7.8), but for one that cannot: an extended CONNECT asks for
+// nothing else. The reply, when there is one, refuses such a request, or a handshake that RFC 6455 section 4.2.1 calls invalid.
+func Offer(x *core.Exchange, up *upstream.Upstream) *core.Reply {
 	r := &x.Request
 	h := &r.Header
-	if r.Upgrade = x.Route.WebSocket && r.Method == "GET" && offersWebSocket(h); !r.Upgrade {
-		return nil
-	}
+	r.Upgrade = x.Route.WebSocket && r.Method == "GET" && offersWebSocket(h)
 	switch {
+	case r.Extended && !(r.Upgrade && up.MaySwitch()):
+		return core.ErrorReply(core.FromGateway, 403, "no websocket here")
+	case !r.Upgrade:
+		return nil
 	case string(h.Get("Sec-WebSocket-Version")) != "13":
 		reply := core.ErrorReply(core.FromGateway, 426, "websocket version is not 13")
 		reply.Header.Add("Sec-WebSocket-Version", "13")
@@ -79,10 +82,10 @@ func (l *Leg) Interrupt() {
 	l.conn.Interrupt()
 }
 
-// Switcher is a client whose connection can switch protocols. Switch sends x.Response, a 101, and hands the connection over until the exchange
-// ends; nobody is told of a client that leaves any more.
+// Switcher is a client whose connection, or stream, can switch protocols. Switch sends x.Response, a 101, as the client's protocol has it, and
+// hands the client's end over until the exchange ends; nobody else is told of a client that leaves any more.
 type Switcher interface {
-	Switch() (*http1.Conn, error)
+	Switch() (http1.End, error)
 }
 
 // Switch sends the client the upstream's 101 and joins the two connections; the tunnel is the caller's to run. Afterwards the leg is
@@ -95,7 +98,9 @@ func (l *Leg) Switch() (*http1.Tunnel, error) {
 	if err != nil {
 		return nil, err
 	}
-	client.Shrink(l.x.Rebase)
+	if c, ok := client.(*http1.Conn); ok {
+		c.Shrink(l.x.Rebase)
+	}
 	l.conn.Shrink(l.x.Rebase)
 	l.switched = true
 	l.up.Pool(l.attempt.Endpoint).Detach(l.conn)

@@ -27,6 +27,7 @@ type conn2 struct {
 	idle         atomic.Bool  // no stream is open
 	clientWindow atomic.Int64 // bytes that the client lets be sent on a new stream
 	out          sender
+	unextended   bool // the first frame to come has yet to lose the setting that allows extended CONNECT
 
 	in    []byte // of buf: read and not yet taken
 	buf   []byte
@@ -43,6 +44,7 @@ func newConn2(nc net.Conn, by *listening, early []byte, s *Server) *conn2 {
 	set := s.settings.Load()
 	c := &conn2{Conn: nc, srv: s, by: by, secure: secure, head: set.HeadTimeout}
 	c.clientWindow.Store(firstWindow)
+	c.unextended = !set.WebSockets
 	c.remote, c.local = by.ends(nc)
 	c.buf = make([]byte, max(readBuffer2, len(early)))
 	c.in = c.buf[:copy(c.buf, early)]
@@ -124,6 +126,13 @@ func (c *conn2) pass(b []byte, err error) (int, error) {
 
 // Write implements net.Conn. While there are streams that never came here as requests, some may be malformed ones.
 func (c *conn2) Write(p []byte) (int, error) {
+	if c.unextended {
+		c.unextended = false
+		if _, err := c.out.Write(withoutConnect(p)); err != nil {
+			return 0, err
+		}
+		return len(p), nil
+	}
 	if c.idle.Load() && len(p) <= 128 && bytes.Contains(p, goAwayHead) {
 		defer c.out.closeHalf()
 	}

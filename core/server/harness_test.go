@@ -30,7 +30,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // handler answers with what a function makes of the exchange.
 type handler func(x *core.Exchange, c core.Client)
 
-func (h handler) Serve(x *core.Exchange, c core.Client) { h(x, c) }
+func (h handler) Serve(x *core.Exchange, c core.Client) func() {
+	h(x, c)
+	return nil
+}
 
 func (h handler) Refuse(x *core.Exchange, c core.Client, err *core.Error) {
 	answer(x, err.Status, err.Public)

@@ -110,20 +110,22 @@ func (s *Server) drainHTTP2(ctx context.Context) <-chan struct{} {
 	legs := append([]*http2Leg{s.http2}, s.leaving...)
 	s.mu.Unlock()
 	drained := make(chan struct{})
+	waiting, enough := context.WithCancel(ctx)
 	go func() {
 		defer close(drained)
 		var all sync.WaitGroup
 		for _, h := range legs {
 			all.Go(func() {
-				if h.end(ctx) != nil {
+				if h.end(waiting) != nil && ctx.Err() != nil {
 					s.cutting.Store(true)
 					_ = h.http.Close()
 				}
 			})
 		}
-		all.Wait()
 		for tick := time.NewTicker(time.Millisecond); s.inFlight2.Load()+s.connections2.Load() > 0; <-tick.C {
 		}
+		enough() // the standard library looks twice a second whether any are left
+		all.Wait()
 	}()
 	return drained
 }

@@ -111,7 +111,9 @@ func (c *client) serveOne() {
 		c.close, c.refused = true, true
 		c.srv.handler.Refuse(c.x, c, fault)
 	} else {
-		c.srv.handler.Serve(c.x, c)
+		if rest := c.srv.handler.Serve(c.x, c); rest != nil {
+			rest()
+		}
 	}
 	if !c.x.Response.Started { // no answer: the next one would be taken for it
 		c.broken = true

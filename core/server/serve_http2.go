@@ -27,8 +27,9 @@ type stream struct {
 	piece   int // of a body whose client opens its window little by little
 	lines   lines
 
-	mu   sync.Mutex // guards live against the end of the request's context
-	live bool
+	mu     sync.Mutex // guards what follows against the end of the request's context
+	live   bool
+	socket *socket // nil until the stream has switched to WebSocket
 }
 
 var streams = sync.Pool{New: func() any { return new(stream) }}
@@ -47,12 +48,15 @@ func (h *http2Leg) serve(w http.ResponseWriter, r *http.Request) {
 	c.begin()
 	stop := context.AfterFunc(r.Context(), c.left)
 	defer c.release(stop)
-	if fault != nil {
+	switch {
+	case fault != nil:
 		h.srv.handler.Refuse(c.x, c, fault)
-	} else {
+	case c.x.Request.Extended:
+		c.serveSocket()
+	default:
 		h.srv.handler.Serve(c.x, c)
 	}
-	if c.broken || !c.x.Response.Started {
+	if c.broken || !c.x.Response.Started || c.cutOff() {
 		panic(http.ErrAbortHandler) // resets the stream
 	}
 }
@@ -72,8 +76,15 @@ func (c *stream) left() {
 		why = core.ErrDrained
 	}
 	c.mu.Lock()
-	if c.live {
+	s := c.socket
+	switch {
+	case !c.live:
+	case s == nil:
 		c.x.Lifeline.BreakFor(why)
+	default:
+		if s.gone = true; s.left != nil {
+			defer s.left()
+		}
 	}
 	c.mu.Unlock()
 }
@@ -105,7 +116,7 @@ func (c *stream) readHead(r *http.Request, set *limits) *core.Error {
 		q.Scheme, q.TLS = "https", c.conn.secure.info
 	}
 	q.Host, q.Listener = core.Bytes(r.Host), c.conn.by.Name
-	if fault := c.readTarget(r.RequestURI, set); fault != nil {
+	if fault := c.readTarget(r, set); fault != nil {
 		return fault
 	}
 	if fault := c.readFields(r, set); fault != nil {
@@ -126,6 +137,9 @@ var (
 	errPath      = &core.Error{Status: 400, Public: "malformed :path"}
 	errMethod    = &core.Error{Status: 400, Public: "malformed :method"}
 	errConnect   = &core.Error{Status: 501, Public: "CONNECT is not served here"}
+	errProtocol  = &core.Error{Status: 501, Public: ":protocol may only be websocket"}
+	errExtended  = &core.Error{Status: 400, Public: ":protocol goes with CONNECT alone"}
+	errHandshake = &core.Error{Status: 400, Public: "websocket handshake with a content-length"}
 	errTrace     = &core.Error{Status: 501, Public: "TRACE is not served here"}
 	errLongURL   = &core.Error{Status: 414, Public: "request target too long"}
 	errBigHead   = &core.Error{Status: 431, Public: "header too large"}
@@ -136,14 +150,19 @@ var (
 	errShortBody = &core.Error{Status: 400, Public: "request body of another length than announced"}
 )
 
-func (c *stream) readTarget(uri string, set *limits) *core.Error {
-	q := &c.x.Request
+// protocolKey is where the standard library puts :protocol, beside the lines of the head.
+const protocolKey = ":protocol"
+
+func (c *stream) readTarget(r *http.Request, set *limits) *core.Error {
+	q, uri := &c.x.Request, r.RequestURI
 	target := core.Bytes(uri)
+	protocol := r.Header[protocolKey]
+	extended := protocol != nil && q.Method == http.MethodConnect && set.WebSockets
 	switch {
 	case !core.IsToken(core.Bytes(q.Method)): // the standard library asks nothing of :method
 		q.RawPath = core.Bytes("/")
 		return errMethod
-	case q.Method == "CONNECT":
+	case q.Method == http.MethodConnect && !extended:
 		q.RawPath = core.Bytes("/")
 		return errConnect
 	case q.Method == "TRACE":
@@ -169,6 +188,14 @@ func (c *stream) readTarget(uri string, set *limits) *core.Error {
 	if i := strings.IndexByte(uri, '?'); i >= 0 {
 		q.RawPath, q.RawQuery, q.HasQuery = target[:i], target[i+1:], true
 	}
+	switch {
+	case protocol != nil && !extended:
+		return errExtended
+	case extended && !strings.EqualFold(protocol[0], webSocket):
+		return errProtocol
+	case extended:
+		c.extend()
+	}
 	return nil
 }
 
@@ -179,6 +206,15 @@ func (c *stream) readFields(r *http.Request, set *limits) *core.Error {
 	q := &c.x.Request
 	size, lines, trailers := len(r.RequestURI)+len(r.Host)+len(r.Method), 0, false
 	for name, values := range r.Header {
+		if name == protocolKey {
+			continue
+		}
+		if q.Extended {
+			passes := false
+			if name, passes = spelled(name); !passes {
+				continue
+			}
+		}
 		key := core.Bytes(name)
 		kind := core.KindOf(key)
 		switch kind {
@@ -223,6 +259,10 @@ func (c *stream) attachBody(r *http.Request) *core.Error {
 		return errLength
 	}
 	switch {
+	case q.Extended && len(announced) > 0:
+		return errHandshake
+	case q.Extended: // what comes is not the body of a request
+		q.Body.Attach(nil, 0)
 	case r.ContentLength == 0 && len(announced) == 1 && strings.Trim(announced[0], "0") != "":
 		return errLength // the head was the end of the stream
 	case r.ContentLength == 0:

@@ -18,10 +18,11 @@ import (
 	"github.com/moongate/moongate/core/http1"
 )
 
-// Handler is what a server feeds. Both calls come on the connection's goroutine and have answered through c when they return.
+// Handler is what a server feeds. Both calls have answered through c when they return.
 type Handler interface {
-	// Serve takes a request whose head was read.
-	Serve(x *core.Exchange, c core.Client)
+	// Serve takes a request whose head was read. What is left to do of one that has switched protocols comes back, as it may last for
+	// hours: it is called next, from where the stack is small, and maybe by another goroutine.
+	Serve(x *core.Exchange, c core.Client) (rest func())
 	// Refuse takes one that could not be read as a request; x holds what could be.
 	Refuse(x *core.Exchange, c core.Client, err *core.Error)
 }
@@ -34,6 +35,7 @@ type Settings struct {
 	BodyIdle    time.Duration // between two reads of a body, and for each write of an answer
 	MinRate     int64         // bytes a second of a body and of the reading of an answer, see http1.Pace; 0: none is asked
 	RateGrace   time.Duration // what a client may be behind with those
+	WebSockets  bool          // HTTP/2 clients may open them (RFC 8441)
 }
 
 // limits are settings, and the pace that they come to.

@@ -1,12 +1,40 @@
 package server
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/moongate/moongate/core/xconnect"
+)
+
+// The standard library allows extended CONNECT on every connection; withoutConnect takes it back where it is not wanted. By now it has read the
+// variable that asks it to.
+var _ = xconnect.Settle()
+
+// withoutConnect takes the setting that allows extended CONNECT out of the SETTINGS frame that a connection begins with, p being the
+// first piece that is written.
+func withoutConnect(p []byte) []byte {
+	const head = 9
+	if len(p) < head || p[3] != frameSettings {
+		return p
+	}
+	size := int(p[0])<<16 | int(p[1])<<8 | int(p[2])
+	for at := head; at+6 <= len(p) && at+6 <= head+size; at += 6 {
+		if binary.BigEndian.Uint16(p[at:]) == settingConnect {
+			out := append(append(make([]byte, 0, len(p)), p[:at]...), p[at+6:]...)
+			size -= 6
+			out[0], out[1], out[2] = byte(size>>16), byte(size>>8), byte(size)
+			return out
+		}
+	}
+	return p
+}
 
 // Settings of RFC 9113 section 6.5.2 whose values have bounds.
 const (
 	settingEnablePush    = 2
 	settingInitialWindow = 4
 	settingMaxFrame      = 5
+	settingConnect       = 8 // ENABLE_CONNECT_PROTOCOL, RFC 8441 section 3
 
 	unknownSetting = 0xf000 // and above: nobody's, and so ignored
 	mostSettings   = 100

@@ -144,7 +144,7 @@ func (s *stall) stop() bool { return s.timer == nil || s.timer.Stop() }
 // reset makes the stream ready for another request.
 func (c *stream) reset() {
 	c.srv, c.conn, c.w, c.control, c.x, c.body, c.broken = nil, nil, nil, nil, nil, body2{}, false
-	c.piece = 0
+	c.piece, c.socket = 0, nil
 	s := &c.stall
 	s.pace, s.once, s.timer = nil, sync.Once{}, nil
 	s.reading.reset()

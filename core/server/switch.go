@@ -6,7 +6,7 @@ import (
 )
 
 // Switch implements proxy.Switcher. The connection closes when its exchange has ended.
-func (c *client) Switch() (*http1.Conn, error) {
+func (c *client) Switch() (http1.End, error) {
 	c.began.Store(0)
 	c.mu.Lock()
 	c.switched = true

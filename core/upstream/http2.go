@@ -118,6 +118,9 @@ const maxDial = 10 * time.Second
 // Streams is the connections to an endpoint of this upstream over HTTP/2; nil when the upstream speaks HTTP/1.1.
 func (u *Upstream) Streams(e *core.Endpoint) *Streams { return u.live[e.Index].streams }
 
+// MaySwitch tells whether connections to the upstream's endpoints can switch protocols: those of HTTP/1.1 can.
+func (u *Upstream) MaySwitch() bool { return u.opts.Protocol != H2 && u.opts.Protocol != H2C }
+
 func (s *Streams) apply(o PoolOptions) {
 	s.mu.Lock()
 	s.opts = o
