@@ -31,7 +31,7 @@ const secret = "mini-gateway-demo-secret-key-please-change-me-32bytes"
 // The cases: those that are compared, and those in which connections are held.
 var (
 	compared = []string{"plain", "large", "tls", "handshake", "h2", "lua", "full", "jwks"}
-	holding  = []string{"idle", "websockets"}
+	holding  = []string{"idle", "websockets", "websockets-mixed", "websockets-h2"}
 )
 
 // run measures the cases and prints a table, and another of those in which connections are held.

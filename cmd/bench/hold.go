@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/moongate/moongate/core/server/h2test"
 )
 
 // holdAll measures what connections cost on which nothing happens, and prints a table. The clients are here, the gateway is alone in its
@@ -52,12 +54,12 @@ func (b *bench) hold(name string) error {
 	if err := gateway.listens(moongatePort); err != nil {
 		return err
 	}
-	open := openIdle
-	if name == "websockets" { // each takes two of the gateway's descriptors
-		open, n = openSocket, min(n, (descriptors()-besides)/2)
-	}
 	var guests party
 	defer guests.leave()
+	open := openIdle
+	if share, sockets := overHTTP2[name]; sockets {
+		open, n = guests.opener(share), min(n, int(float64(descriptors()-besides)/(2-share+share/streams)))
+	}
 	if err := guests.come(200, open); err != nil { // what is needed once
 		return err
 	}
@@ -98,7 +100,14 @@ type guest struct {
 }
 
 // party is all that are open.
-type party struct{ guests []*guest }
+type party struct {
+	guests []*guest
+
+	mu     sync.Mutex
+	came   int            // of those that ask for a WebSocket
+	shared []*h2test.Conn // of HTTP/2
+	left   int            // streams that may still be opened on the last of them
+}
 
 // come opens n connections, a few at a time.
 func (p *party) come(n int, open func() (*guest, error)) error {
@@ -142,7 +151,10 @@ func (p *party) leave() {
 			_ = g.nc.Close()
 		}
 	}
-	p.guests = nil
+	for _, c := range p.shared {
+		_ = c.Close()
+	}
+	p.guests, p.shared, p.left, p.came = nil, nil, 0, 0
 }
 
 func dialGuest() (*guest, error) {

@@ -10,6 +10,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"time"
+
+	"github.com/moongate/moongate/core/server/h2test"
 )
 
 // socketsVerb makes this program the upstream of connections that are held: it answers every request, and echoes over WebSockets.
@@ -104,6 +107,64 @@ func openSocket() (*guest, error) {
 	if resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Sec-WebSocket-Accept") != acceptOf(key) {
 		return nil, fmt.Errorf("handshake answered %s", resp.Status)
 	}
+	return g, g.echoes()
+}
+
+// overHTTP2 is which part of a case's WebSockets shares connections of HTTP/2. One over HTTP/1.1 takes two of the gateway's descriptors.
+var overHTTP2 = map[string]float64{"websockets": 0, "websockets-mixed": 0.2, "websockets-h2": 1}
+
+// streams is how many WebSockets share a connection.
+const streams = 128
+
+// opener opens WebSockets, that part of them over HTTP/2.
+func (p *party) opener(share float64) func() (*guest, error) {
+	return func() (*guest, error) {
+		p.mu.Lock()
+		before := int(float64(p.came) * share)
+		p.came++
+		over2 := int(float64(p.came)*share) > before
+		p.mu.Unlock()
+		if !over2 {
+			return openSocket()
+		}
+		c, err := p.conn()
+		if err != nil {
+			return nil, err
+		}
+		s, err := c.Connect("/socket")
+		if err != nil {
+			return nil, err
+		}
+		if s.Status() != http.StatusOK {
+			return nil, fmt.Errorf("handshake over HTTP/2 answered %d", s.Status())
+		}
+		_ = s.SetDeadline(time.Now().Add(10 * time.Second))
+		g := &guest{nc: s, r: bufio.NewReaderSize(s, 64)}
+		return g, g.echoes()
+	}
+}
+
+// conn is a connection of HTTP/2 with room for one more stream.
+func (p *party) conn() (*h2test.Conn, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.left == 0 {
+		nc, err := net.Dial("tcp", address(moongatePort))
+		if err != nil {
+			return nil, err
+		}
+		c, err := h2test.New(nc)
+		if err != nil {
+			return nil, err
+		}
+		p.shared, p.left = append(p.shared, c), streams
+	}
+	p.left--
+	return p.shared[len(p.shared)-1], nil
+}
+
+// echoes has one frame come back, now and whenever the guest is asked for a sign of life.
+func (g *guest) echoes() error {
 	g.alive = func(g *guest) error {
 		if _, err := g.nc.Write(socketFrame); err != nil {
 			return err
@@ -117,5 +178,5 @@ func openSocket() (*guest, error) {
 		}
 		return nil
 	}
-	return g, g.alive(g)
+	return g.alive(g)
 }
