@@ -213,3 +213,98 @@ func TestE2ESlotsOfADeadGatewayComeFree(t *testing.T) {
 	l.Return("a", 1)
 	redistest.Until(t, "all is forgotten", func() bool { return s.Do("EXISTS", "moongate:{a}:slots#slots") == "0" }, func() string { return "" })
 }
+
+// TestE2ESlotsOutliveAFailover: those that are held count at the new master, and what a gateway that died with the old one held comes free there.
+func TestE2ESlotsOutliveAFailover(t *testing.T) {
+	master, _, sentinel := redistest.StartSentinel(t)
+	gateway := func() (*limit.Registry, limit.Limiter) {
+		c := connect(t, redis.Options{Addresses: []string{sentinel.Address}, Sentinel: "mymaster", Timeout: time.Second})
+		return running(t, world{options: func(o *limit.Options) { o.Redis = c }}, 3, func(o *limit.Options) {
+			o.SlotTime, o.OnStoreError = 3*time.Second, limit.StoreErrorClosed
+		})
+	}
+	alive, l := gateway()
+	_, dead := gateway()
+	if granted(l, "a", 2, 1) != 2 || !dead.Take("a", 1).OK {
+		t.Fatal("three slots for both")
+	}
+	master.Kill()
+	redistest.Until(t, "the new master knows the two that are held, and the dead gateway's is free", func() bool {
+		alive.Sweep()
+		d := l.Take("a", 1)
+		if d.OK {
+			l.Return("a", 1)
+		}
+		return d.OK && d.Remaining == 0
+	}, func() string { return "" })
+	l.Return("a", 2)
+	redistest.Until(t, "all is free", func() bool {
+		alive.Sweep()
+		return l.Peek("a", 3).OK
+	}, func() string { return "" })
+}
+
+// TestE2ESlotsOfAClusterComeBack: one of its servers dies with all it knew, and is started anew.
+func TestE2ESlotsOfAClusterComeBack(t *testing.T) {
+	nodes := redistest.StartCluster(t)
+	c := connect(t, redis.Options{Addresses: []string{nodes[0].Address, nodes[1].Address}, Cluster: true, Timeout: time.Second})
+	r, l := running(t, world{options: func(o *limit.Options) { o.Redis = c }}, 2, func(o *limit.Options) {
+		o.SlotTime, o.OnStoreError = 6*time.Second, limit.StoreErrorClosed
+	})
+	const keys = 30 // on all three
+	for i := range keys {
+		if n := granted(l, strconv.Itoa(i), 3, 1); n != 2 {
+			t.Fatalf("key %d: %d passed", i, n)
+		}
+	}
+	nodes[2].Kill()
+	for i := range keys {
+		if d := l.Take(strconv.Itoa(i), 1); d.OK || d.Unavailable && d.RetryAfter <= 0 {
+			t.Errorf("key %d: %+v", i, d)
+		}
+	}
+	nodes[2].Restart()
+	count := func(d func(limit.Decision) bool, cost int64) (n int) {
+		r.Sweep()
+		for i := range keys {
+			if d(l.Peek(strconv.Itoa(i), cost)) {
+				n++
+			}
+		}
+		return n
+	}
+	redistest.Until(t, "all that is held counts again", func() bool {
+		return count(func(d limit.Decision) bool { return !d.OK && !d.Unavailable && d.Remaining == 0 }, 1) == keys
+	}, func() string { return "" })
+	for i := range keys {
+		l.Return(strconv.Itoa(i), 2)
+	}
+	redistest.Until(t, "all is free", func() bool { return count(func(d limit.Decision) bool { return d.OK }, 2) == keys }, func() string { return "" })
+}
+
+// TestE2ESlotsOutliveAFlush: whoever empties Redis gives away at most the limit once more, until those that are held are claimed again.
+func TestE2ESlotsOutliveAFlush(t *testing.T) {
+	s := redistest.Start(t)
+	r, l := running(t, realWorld(t, redis.Options{Addresses: []string{s.Address}}), 3, func(o *limit.Options) { o.SlotTime = 3 * time.Second })
+	if granted(l, "a", 9, 1) != 3 {
+		t.Fatal("three slots")
+	}
+	s.Do("FLUSHALL")
+	s.Do("SCRIPT", "FLUSH")
+	if n := granted(l, "a", 9, 1); n != 3 {
+		t.Errorf("%d passed after it, want 3", n)
+	}
+	redistest.Until(t, "six are held", func() bool {
+		r.Sweep()
+		return s.Do("ZCARD", "moongate:{a}:slots#slots") == "7" // six and their sum
+	}, func() string { return "" })
+	l.Return("a", 3)
+	if l.Take("a", 1).OK {
+		t.Error("a fourth passed while three are held")
+	}
+	l.Return("a", 3)
+	redistest.Until(t, "all is free", func() bool {
+		r.Sweep()
+		return l.Peek("a", 3).OK && s.Do("EXISTS", "moongate:{a}:slots#slots") == "0"
+	}, func() string { return "" })
+}

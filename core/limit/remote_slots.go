@@ -240,12 +240,32 @@ func (c *RemoteConcurrency) sweepShard(int) {
 	go func() {
 		defer c.keeping.Store(false)
 		c.giveBackLost()
-		for key, members := range due {
-			if c.keep(key, members) != nil {
-				return // the store is away: the next sweep tries again
-			}
-		}
+		c.keepAll(due)
 	}()
+}
+
+// keepers is how many calls prolong leases at once: with one after the other a gateway that holds slots of ten thousand keys would not come round
+// before its leases have ended.
+const keepers = 64
+
+// keepAll prolongs the leases of takes by key. When the store is away the next sweep tries again.
+func (c *RemoteConcurrency) keepAll(due map[string][]string) {
+	keys, away := make(chan string), atomic.Bool{}
+	var all sync.WaitGroup
+	for range min(keepers, len(due)) {
+		all.Go(func() {
+			for key := range keys {
+				if !away.Load() && c.keep(key, due[key]) != nil {
+					away.Store(true)
+				}
+			}
+		})
+	}
+	for key := range due {
+		keys <- key
+	}
+	close(keys)
+	all.Wait()
 }
 
 // due are the takes a third of whose lease has passed, by key.

@@ -114,3 +114,80 @@ func TestSlotsOfARedisThatStoodStillComeBack(t *testing.T) {
 		return l.Peek("taken", 2).OK && l.Peek("returned", 2).OK && s.keys() == 0
 	}, func() string { return fmt.Sprint(s.keys(), " keys are left") })
 }
+
+// clocks is a world whose gateway has a clock of its own beside the server's.
+func (s *simulator) clocks(t *testing.T) (w world, own *clock) {
+	w, own = s.world(t, ""), new(clock)
+	w.options = func(o *limit.Options) { o.Redis, o.Clock = w.redis, own.read }
+	return w, own
+}
+
+// TestStepsOfTheServersClockLockNobodyOut: nor does a failover to a server whose clock is behind. Of what a dead gateway held no slot is out of use
+// for longer than a lease.
+func TestStepsOfTheServersClockLockNobodyOut(t *testing.T) {
+	s := newSimulator(t)
+	w, own := s.clocks(t)
+	alive, l := running(t, w, 3, nil)
+	_, dead := running(t, s.world(t, ""), 3, nil)
+	if !l.Take("a", 1).OK || granted(dead, "a", 9, 1) != 2 {
+		t.Fatal("three slots for both")
+	}
+	s.clock.forward(-5 * time.Hour)
+	if l.Take("a", 1).OK {
+		t.Error("a step back gave a slot away")
+	}
+	for range 4 {
+		s.clock.forward(limit.SlotTime / 3)
+		own.forward(limit.SlotTime / 3)
+		before := s.fake.Seen()
+		alive.Sweep()
+		redistest.Until(t, "the lease is prolonged", func() bool { return s.fake.Seen() > before }, func() string { return "" })
+	}
+	if n := granted(l, "a", 9, 1); n != 2 {
+		t.Errorf("%d came free, want the 2 of the dead gateway", n)
+	}
+	l.Return("a", 3)
+	if n := s.keys(); n != 0 {
+		t.Errorf("%d keys are left", n)
+	}
+}
+
+// TestAStepForwardOfTheServersClockIsMended: it ends all leases at once; who holds slots claims them again, and what was granted beyond the limit
+// meanwhile is gone when it is given back.
+func TestAStepForwardOfTheServersClockIsMended(t *testing.T) {
+	s := newSimulator(t)
+	w, own := s.clocks(t)
+	r, l := running(t, w, 2, nil)
+	other, o := running(t, w, 2, nil)
+	granted(l, "a", 2, 1)
+	s.clock.forward(5 * time.Hour)
+	if n := granted(o, "a", 9, 1); n != 2 {
+		t.Fatalf("%d passed after the step", n)
+	}
+	own.forward(limit.SlotTime / 2)
+	r.Sweep()
+	other.Sweep()
+	o.Return("a", 2)
+	redistest.Until(t, "those that are held count again", func() bool { return !l.Peek("a", 1).OK }, func() string { return "" })
+	l.Return("a", 2)
+	if d := o.Peek("a", 2); !d.OK || s.keys() != 0 {
+		t.Errorf("%+v, %d keys are left", d, s.keys())
+	}
+}
+
+// TestLeasesOfManyKeysAreProlongedAtOnce: one call does not wait for the answer to another.
+func TestLeasesOfManyKeysAreProlongedAtOnce(t *testing.T) {
+	s := newSimulator(t)
+	r, l := running(t, s.world(t, ""), 1, nil)
+	const keys = 40
+	for i := range keys {
+		if !l.Take(fmt.Sprint("key ", i), 1).OK {
+			t.Fatal(i)
+		}
+	}
+	s.clock.forward(limit.SlotTime / 2)
+	before := s.fake.Seen()
+	s.fake.Silence(true)
+	r.Sweep()
+	redistest.Until(t, "all are asked for with no answer there", func() bool { return s.fake.Seen() >= before+keys }, func() string { return fmt.Sprint(s.fake.Seen() - before) })
+}

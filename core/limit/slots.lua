@@ -9,6 +9,7 @@
 local time = redis.call("TIME")
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local key, mode, limit, lease, cost = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local latest = string.format("%.0f", now + lease)
 local sum = -(tonumber(redis.call("ZSCORE", key, "#") or 0))
 
 local function cost_of(member)
@@ -19,7 +20,7 @@ local function put(member)
   if not redis.call("ZSCORE", key, member) then
     sum = sum + cost_of(member)
   end
-  redis.call("ZADD", key, string.format("%.0f", now + lease), member)
+  redis.call("ZADD", key, latest, member)
 end
 
 local function drop(member)
@@ -30,6 +31,11 @@ end
 
 for _, member in ipairs(redis.call("ZRANGEBYSCORE", key, "(0", string.format("%.0f", now))) do
   drop(member)
+end
+
+-- A lease that ends later than one that is taken now was given by a clock that has been put back, or by another server's: it ends as that one.
+for _, member in ipairs(redis.call("ZRANGEBYSCORE", key, "(" .. latest, "+inf")) do
+  redis.call("ZADD", key, latest, member)
 end
 
 local granted = sum + cost <= limit

@@ -248,10 +248,12 @@ func (s *simulator) callSorted(L *lua.LState, key string) bool {
 		_, had := set[L.CheckString(3)]
 		delete(set, L.CheckString(3))
 		L.Push(map[bool]lua.LNumber{true: 1}[had])
-	case "ZRANGEBYSCORE": // from above 0
+	case "ZRANGEBYSCORE": // from above a bound
 		var found []string
+		low, _ := strconv.ParseFloat(strings.TrimPrefix(L.CheckString(3), "("), 64)
+		high, _ := strconv.ParseFloat(L.CheckString(4), 64)
 		for member, score := range set {
-			if score > 0 && score <= float64(lua.LVAsNumber(L.Get(4))) {
+			if score > low && score <= high {
 				found = append(found, member)
 			}
 		}
