@@ -233,6 +233,21 @@ func TestTheLastAnswerIsRelayedWhenAttemptsAreUsedUp(t *testing.T) {
 	}
 }
 
+// TestTheAnswerThatOpensACircuitBreakerIsRelayed: nobody would be asked for a better one.
+func TestTheAnswerThatOpensACircuitBreakerIsRelayed(t *testing.T) {
+	url, n := counted(t, 503)
+	h := open(t, routeTo(url, "breaker = { failures = 2, open = \"1h\" }\nretry = { attempts = 5, budget = 100 }"))
+	if resp, got := h.put("PUT", noise(5), false); resp.StatusCode != 503 || got != "answer 2" || n.Load() != 2 {
+		t.Errorf("%s %q after %d requests", resp.Status, got, n.Load())
+	}
+	if !strings.Contains(h.scrape(), "moongate_upstream_retries_total{upstream=\"u\"} 1\n") {
+		t.Error("more than one retry is counted")
+	}
+	if resp, got := h.put("GET", nil, false); resp.StatusCode != 503 || !strings.Contains(got, "upstream is failing") || n.Load() != 2 {
+		t.Errorf("%s %q after %d requests", resp.Status, got, n.Load())
+	}
+}
+
 func TestEveryEndpointIsAskedBeforeOneIsAskedTwice(t *testing.T) {
 	var urls []string
 	var counts []*atomic.Int32

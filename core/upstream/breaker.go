@@ -90,6 +90,17 @@ func (b *breaker) admit(o *BreakerOptions) (pass, error) {
 	return p, nil
 }
 
+// admits tells whether a try would be let through now.
+func (b *breaker) admits(o *BreakerOptions) bool {
+	switch b.state(core.Now()) {
+	case BreakerClosed:
+		return true
+	case BreakerHalfOpen:
+		return b.probes.Load() < int32(o.Probes)
+	}
+	return false
+}
+
 // ended takes in a try that told nothing.
 func (b *breaker) ended(p pass) {
 	if p.probe {

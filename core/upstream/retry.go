@@ -27,9 +27,10 @@ func newRetries() *retries {
 	return r
 }
 
-// Retries tells whether an answer of that status is one to be tried again, when n repetitions have been made. It charges nothing.
+// Retries tells whether an answer of that status is one to be tried again, when n repetitions have been made. It charges nothing. While the circuit
+// breaker lets nobody through there is no better answer to be had.
 func (u *Upstream) Retries(status, n int) bool {
-	return n < u.opts.Retry.Attempts && slices.Contains(u.opts.Retry.Status, status)
+	return n < u.opts.Retry.Attempts && slices.Contains(u.opts.Retry.Status, status) && (!u.opts.Breaker.on() || u.breaker.admits(&u.opts.Breaker))
 }
 
 // MayRetry tells whether a request of that method is repeated at all because of what an endpoint answers, and counts it for the budget then.
