@@ -64,12 +64,13 @@ type Pool struct {
 	Upgrades    int           // most connections of the upstream, all endpoints together, that have switched protocols; 0: any number
 }
 
-// Health is when an endpoint counts as down, judged by real requests.
+// Health is when an endpoint takes no requests: judged by real ones, and by checks where Active says so.
 type Health struct {
 	Pos      Pos
 	Failures int           // so many in a row put it out
 	Out      time.Duration // for so long
 	Probes   int           // requests at once that try it afterwards
+	Active   Active
 }
 
 // Equal tells whether two upstreams say the same, wherever they stand.
@@ -117,6 +118,7 @@ var healthSection = section[Health]{
 	integer("failures", func(h *Health) *int { return &h.Failures }, 1, 1<<31-1),
 	duration("out", func(h *Health) *time.Duration { return &h.Out }, shortest, longest),
 	integer("probes", func(h *Health) *int { return &h.Probes }, 1, 65536),
+	sub("active", activeSection, bindActive),
 }
 
 // bindUpstreams reads [[upstream]].
@@ -169,6 +171,7 @@ func (b *binder) checkUpstream(path string, u *Upstream) {
 	b.checkWeights(path+".endpoints", u)
 	b.checkRetry(path+".retry", &u.Retry)
 	b.checkBreaker(path+".breaker", &u.Breaker)
+	b.checkActive(path+".health.active", u)
 	b.checkUpstreamTLS(path, u)
 	if u.SlowStart > 0 && u.Balance == ConsistentHash {
 		b.errs.Add(b.pos[path+".slow_start"], path+".slow_start", "does not go with balance = %q, which sends a key to one endpoint always: take one of the two away", u.Balance)

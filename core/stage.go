@@ -53,8 +53,9 @@ type Upstream interface {
 
 // EndpointState is an endpoint's at one moment.
 type EndpointState struct {
-	Ready    bool // it takes requests
-	InFlight int  // connections in use, or being opened
+	Ready    bool   // it takes requests
+	Health   string // "ready", "out", "unhealthy" or "drained"
+	InFlight int    // connections in use, or being opened
 }
 
 // Services are the parts of a generation that filters reach by name.

@@ -60,8 +60,8 @@ var upstreamFuncs = []vm.Func{
 			return 2
 		}},
 	{Name: "gw.upstream.endpoints", Phases: phaseExchange,
-		Doc: "Lists the endpoints of an upstream with their state now: `endpoint` (for ctx.endpoint), `url`, `weight`, `ready` and `in_flight`, the connections in " +
-			"use.",
+		Doc: "Lists the endpoints of an upstream with their state now: `endpoint` (for ctx.endpoint), `url`, `weight`, `ready`, `health` and `in_flight`, the " +
+			"connections in use.",
 		Params:  list(p("name", "string", "an unknown one raises")),
 		Returns: list(p("endpoints", "gw.EndpointState[]", "in the order of the configuration")),
 		Do:      endpointStates},
@@ -72,6 +72,7 @@ var endpointStateFields = []vm.Param{
 	p("url", "string", ""),
 	p("weight", "integer", "0 is drained"),
 	p("ready", "boolean", "it takes requests"),
+	p("health", "string", "ready, out (requests have failed), unhealthy (checks have failed) or drained (its weight is 0)"),
 	p("in_flight", "integer", "connections in use"),
 }
 
@@ -86,6 +87,7 @@ func endpointStates(a vm.Args) int {
 		t.RawSetString("url", lua.LString(e.String()))
 		t.RawSetString("weight", number(float64(e.Weight)))
 		t.RawSetString("ready", lua.LBool(s.Ready))
+		t.RawSetString("health", lua.LString(s.Health))
 		t.RawSetString("in_flight", number(float64(s.InFlight)))
 		appendItem(a, states, t)
 	}

@@ -79,6 +79,12 @@ func (s *Scrape) Endpoints(upstream string, ready map[string]bool) {
 	s.gauge(upstreamReady, float64(n), upstream)
 }
 
+// EndpointChecks tells how often an endpoint's health was checked, and what came of it.
+func (s *Scrape) EndpointChecks(upstream, endpoint string, passed, failed uint64) {
+	s.counter(endpointChecks, float64(passed), upstream, endpoint, "success")
+	s.counter(endpointChecks, float64(failed), upstream, endpoint, "failure")
+}
+
 // EndpointLoad tells what an endpoint has to carry: requests under way, and how long its answers take.
 func (s *Scrape) EndpointLoad(upstream, endpoint string, active int64, latency time.Duration) {
 	s.gauge(endpointActive, float64(active), upstream, endpoint)

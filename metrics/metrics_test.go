@@ -93,6 +93,7 @@ func (s source) Collect(out *metrics.Scrape) {
 	for upstream := range map[string]bool{"u1": true} {
 		out.UpstreamPool(upstream, pool)
 		out.Endpoints(upstream, s.endpoints)
+		out.EndpointChecks(upstream, "127.0.0.1:1", 9, 1)
 		out.EndpointLoad(upstream, "127.0.0.1:1", 3, time.Millisecond)
 		out.Retries(upstream, 6)
 		out.Breaker(upstream, 2, 1)

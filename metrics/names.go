@@ -125,6 +125,8 @@ var (
 	endpointReady = define("moongate_upstream_endpoint_ready",
 		"Whether an endpoint takes requests: 1, or 0 while it is out.", "upstream", "endpoint")
 
+	endpointChecks = define("moongate_upstream_health_checks_total",
+		"Checks of an endpoint's health that the gateway has made by itself.", "upstream", "endpoint", "result")
 	endpointActive = define("moongate_upstream_endpoint_active_requests",
 		"Requests that are under way at an endpoint whose upstream balances by that, WebSockets and streams until they end.", "upstream", "endpoint")
 	endpointLatency = define("moongate_upstream_endpoint_latency_seconds",
@@ -195,7 +197,7 @@ func families() []family {
 		vmRetired, vmWaiting, vmWaits, vmWaitsRefused, callDuration, callErrors, mirrorRequests, mirrorInFlight, delayed, delays, delaysRefused, limiterRefused,
 		keyFetches, keysKept,
 		limiterKeys, limiterOverflowed, limiterStoreErrors, limiterDropped, redisUp, redisCalls, redisPending,
-		upstreamReady, upstreamRetries, breakerState, breakerOpened, endpointReady, endpointActive, endpointLatency, reloads, reloadSuccessful, reloadTime, logDropped, scriptOverflows, buildInfo,
+		upstreamReady, upstreamRetries, breakerState, breakerOpened, endpointReady, endpointChecks, endpointActive, endpointLatency, reloads, reloadSuccessful, reloadTime, logDropped, scriptOverflows, buildInfo,
 		cacheLookups, cacheLoads, timerRuns,
 	}
 	return slices.Concat(all, vmPool.all(), upstreamPool.all(), sharedStore.all(), cacheStore.all())

@@ -70,6 +70,8 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"json":      jsonCommand,
 	"capture":   captureCommand,
 	"keep":      keepCommand,
+	"health":    healthCommand,
+	"checked":   checkedCommand,
 	"metric":    metricCommand,
 	"log":       logCommand,
 	"access":    accessCommand,

@@ -79,7 +79,9 @@ type stub struct {
 	socket string // not empty: offers to switch to WebSocket are taken, and each message comes back with that before it
 
 	server *httptest.Server
-	hits   atomic.Int64
+	health atomic.Int64 // status at /health, where checks ask
+	checks atomic.Int64
+	hits   atomic.Int64           // of everything else
 	got    atomic.Pointer[[]byte] // the last request, as an echo shows it
 }
 
@@ -96,6 +98,7 @@ func upstreamCommand(ts *testscript.TestScript, neg bool, args []string) {
 		old.server.Close()
 	}
 	w.upstreams[u.name] = u
+	u.health.Store(http.StatusOK)
 	u.server = httptest.NewUnstartedServer(u)
 	u.server.Start()
 	ts.Setenv(u.name, u.server.URL)
@@ -128,6 +131,11 @@ func (u *stub) set(ts *testscript.TestScript, setting string) (err error) {
 func (u *stub) port() int { return u.server.Listener.Addr().(*net.TCPAddr).Port }
 
 func (u *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/health" {
+		u.checks.Add(1)
+		w.WriteHeader(int(u.health.Load()))
+		return
+	}
 	u.hits.Add(1)
 	if u.delay > 0 {
 		select {
@@ -190,6 +198,36 @@ func hitsCommand(ts *testscript.TestScript, neg bool, args []string) {
 	until(func() bool { return u.hits.Load() >= want })
 	if got := u.hits.Load(); got != want {
 		ts.Fatalf("upstream %s got %d requests, want %d", args[0], got, want)
+	}
+}
+
+// healthCommand sets how an upstream answers at /health from now on.
+func healthCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: health NAME STATUS")
+	}
+	u := worldOf(ts).upstreams[args[0]]
+	if u == nil {
+		ts.Fatalf("there is no upstream %s", args[0])
+	}
+	status, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	u.health.Store(status)
+}
+
+// checkedCommand waits until an upstream was asked at /health so often.
+func checkedCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: checked NAME N")
+	}
+	u := worldOf(ts).upstreams[args[0]]
+	if u == nil {
+		ts.Fatalf("there is no upstream %s", args[0])
+	}
+	want, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	if !until(func() bool { return u.checks.Load() >= want }) {
+		ts.Fatalf("upstream %s was checked %d times, want %d", args[0], u.checks.Load(), want)
 	}
 }
 

@@ -77,15 +77,27 @@ func upstreamStatus(u *upstream.Upstream) admin.UpstreamStatus {
 	}
 	for _, e := range u.Endpoints() {
 		conns := u.Pool(e).Stats()
-		at := admin.EndpointStatus{Address: e.Label(), Weight: e.Weight, Health: "out", Connections: conns.Open, Idle: conns.Idle}
-		switch {
-		case e.Weight == 0:
-			at.Health = "drained"
-		case u.IsReady(e):
-			at.Health = "ready"
+		s.Endpoints = append(s.Endpoints, admin.EndpointStatus{
+			Address: e.Label(), Weight: e.Weight, Health: u.Standing(e), Connections: conns.Open, Idle: conns.Idle, Check: checkStatus(u.Checked(e)),
+		})
+		if u.IsReady(e) {
 			s.Ready++
 		}
-		s.Endpoints = append(s.Endpoints, at)
+	}
+	return s
+}
+
+// checkStatus is nil for an endpoint that is not checked.
+func checkStatus(c upstream.Checked) *admin.CheckStatus {
+	if !c.On {
+		return nil
+	}
+	s := &admin.CheckStatus{Passed: c.Passed, Failed: c.Failed, Milliseconds: float64(c.Took) / float64(time.Millisecond)}
+	if c.At != 0 {
+		s.Last = c.At.Wall().UTC()
+	}
+	if c.Err != nil {
+		s.Error = c.Err.Error()
 	}
 	return s
 }
@@ -112,6 +124,7 @@ func printStatus(out io.Writer, s *admin.Status) error {
 			breakers = ""
 		}
 	}
+	printChecks(w, s.Upstreams)
 	if len(s.Filters) > 0 {
 		fmt.Fprint(w, "\nSTAGE\tFILTER\tRUNS\tERRORS\tTIMEOUTS\tTRIPS\tSTATE\n")
 	}
@@ -129,6 +142,29 @@ func printStatus(out io.Writer, s *admin.Status) error {
 		row(w, v.Stage, v.Size, v.Busy, v.Waiting, v.Acquires, v.Waits, v.Exhausted, reasons(v.Retired))
 	}
 	return w.Flush()
+}
+
+// printChecks prints a table of the endpoints that are checked, when there are some.
+func printChecks(w io.Writer, upstreams []admin.UpstreamStatus) {
+	head := "\nCHECKED\tENDPOINT\tPASSED\tFAILED\tLAST\n"
+	for _, u := range upstreams {
+		for _, e := range u.Endpoints {
+			c := e.Check
+			if c == nil {
+				continue
+			}
+			last := "none yet"
+			switch {
+			case c.Error != "":
+				last = c.Error
+			case !c.Last.IsZero():
+				last = "passed"
+			}
+			fmt.Fprint(w, head)
+			row(w, u.Name, e.Address, c.Passed, c.Failed, last)
+			head = ""
+		}
+	}
 }
 
 func row(w io.Writer, cells ...any) {

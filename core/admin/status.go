@@ -29,11 +29,21 @@ type UpstreamStatus struct {
 
 // EndpointStatus tells of one endpoint.
 type EndpointStatus struct {
-	Address     string `json:"address"`
-	Weight      int    `json:"weight"`
-	Health      string `json:"health"`      // "ready", "out", or "drained" by weight 0
-	Connections int    `json:"connections"` // open
-	Idle        int    `json:"idle"`        // of them
+	Address     string       `json:"address"`
+	Weight      int          `json:"weight"`
+	Health      string       `json:"health"`      // "ready", "out" (requests have failed), "unhealthy" (checks have), or "drained" by weight 0
+	Connections int          `json:"connections"` // open
+	Idle        int          `json:"idle"`        // of them
+	Check       *CheckStatus `json:"check,omitempty"`
+}
+
+// CheckStatus tells of an endpoint's active health.
+type CheckStatus struct {
+	Passed       uint64    `json:"passed"`
+	Failed       uint64    `json:"failed"`
+	Last         time.Time `json:"last,omitzero"` // when the last check ended; left away before the first
+	Milliseconds float64   `json:"milliseconds"`  // that it took
+	Error        string    `json:"error"`         // what it found; "" when the endpoint was well
 }
 
 // FilterStatus tells of one filter that runs on some route.

@@ -120,6 +120,7 @@ func upstreamOptions(u *conf.Upstream) upstream.Options {
 		Breaker: upstream.BreakerOptions{Failures: u.Breaker.Failures, Errors: u.Breaker.Errors, Window: u.Breaker.Window, Minimum: u.Breaker.Minimum,
 			Open: u.Breaker.Open, Probes: u.Breaker.Probes},
 		Health: upstream.HealthOptions{Failures: u.Health.Failures, Out: u.Health.Out, Probes: u.Health.Probes},
+		Check:  checkOptions(&u.Health.Active),
 	}
 	for _, e := range u.Endpoints {
 		o.Endpoints = append(o.Endpoints, upstream.Target{URL: e.URL, Weight: e.Weight})

@@ -42,6 +42,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		g.serve(l)
 	}
 	g.running = true
+	g.watch(g.current.Load())
 	g.reloading.Unlock()
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -222,6 +223,9 @@ func (g *Gateway) swap(gen *Generation, fresh map[string]*server.Listener) {
 	g.current.Store(gen)
 	g.changeListeners(gen, fresh)
 	g.outbound.apply(gen.config, g.listening(gen.config))
+	if g.running {
+		g.watch(gen)
+	}
 	if old != nil {
 		for name, u := range old.upstreams {
 			u.Retire(gen.upstreams[name])

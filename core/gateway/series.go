@@ -58,6 +58,9 @@ func (g *Generation) Collect(s *metrics.Scrape) {
 			if l := u.Load(e); l != nil {
 				s.EndpointLoad(u.Name(), e.Label(), l.Active(), l.Latency(now))
 			}
+			if c := u.Checked(e); c.On {
+				s.EndpointChecks(u.Name(), e.Label(), c.Passed, c.Failed)
+			}
 			st := u.Stats(e)
 			sum.Size += st.Open
 			sum.Busy += st.Open - st.Idle

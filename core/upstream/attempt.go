@@ -83,7 +83,7 @@ func (a Attempt) Succeeded() {
 	h := &l.health
 	if a.probe {
 		a.up.mu.Lock()
-		if h.probes.Add(-1); !h.healthy() {
+		if h.probes.Add(-1); !h.healthy() && !h.dismissed() {
 			l.rise.begin(core.Now())
 			h.until.Store(0)
 		}
@@ -117,7 +117,10 @@ func (a Attempt) Failed() {
 	if a.probe {
 		h.probes.Add(-1)
 	}
-	if h.healthy() && (few || !u.othersReady(a.Endpoint, now)) { // also when another probe has brought it back meanwhile
+	switch {
+	case h.dismissed():
+		return
+	case h.healthy() && (few || !u.othersReady(a.Endpoint, now)): // also when another probe has brought it back meanwhile
 		return
 	}
 	h.until.Store(int64(now.Add(u.opts.Health.Out)))

@@ -31,8 +31,8 @@ func (u *Upstream) choose(key string, tried []*core.Endpoint, take bool) (e *cor
 	if len(ready) == 0 && len(tried) > 0 {
 		ready = u.admitted(ready, nil, now)
 	}
-	if len(ready) == 0 { // a reload has left only endpoints that were out: better one of them than nobody
-		ready = append(ready, u.active...)
+	if len(ready) == 0 { // only endpoints that requests have put out are left: better one of them than nobody
+		ready = u.undismissed(ready)
 	}
 	if u.opts.SlowStart > 0 {
 		ready = u.gently(ready, now)
@@ -67,6 +67,16 @@ func (u *Upstream) admitted(ready, tried []*core.Endpoint, now core.Instant) []*
 		}
 	}
 	return ready
+}
+
+// undismissed appends the endpoints that are not out by checks.
+func (u *Upstream) undismissed(list []*core.Endpoint) []*core.Endpoint {
+	for _, e := range u.active {
+		if !u.live[e.Index].health.dismissed() {
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 func (u *Upstream) allHealthy() bool {

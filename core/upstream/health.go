@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -23,12 +24,16 @@ const (
 )
 
 // health is one endpoint's. An endpoint that is out carries the instant from which it may be probed; a probe that succeeds brings it back,
-// one that fails puts it out again, and one that tells nothing leaves it as it was. Changes while out are guarded by Upstream.mu.
+// one that fails puts it out again, and one that tells nothing leaves it as it was. One that checks have put out comes back by checks alone.
+// Changes while out are guarded by Upstream.mu.
 type health struct {
 	failures atomic.Int32
-	until    atomic.Int64 // core.Instant from which probes are let through; 0 is healthy
+	until    atomic.Int64 // core.Instant from which probes are let through; 0 is healthy, unhealthy is out by checks
 	probes   atomic.Int32 // under way
 }
+
+// unhealthy is the instant that never comes.
+const unhealthy = math.MaxInt64
 
 func (h *health) healthy() bool { return h.until.Load() == 0 }
 
@@ -60,6 +65,22 @@ func (h *health) admit(now core.Instant) bool {
 	h.probes.Add(1)
 	return true
 }
+
+// dismissChecked puts an endpoint out because of checks and tells whether it was not out by them. It is called with Upstream.mu held.
+func (h *health) dismissChecked() bool { return h.until.Swap(unhealthy) != unhealthy }
+
+// admitChecked lets an endpoint in that checks have put out, and tells whether they had. It is called with Upstream.mu held.
+func (h *health) admitChecked() bool {
+	if h.until.Load() != unhealthy {
+		return false
+	}
+	h.failures.Store(0)
+	h.until.Store(0)
+	return true
+}
+
+// dismissed tells whether checks have put the endpoint out.
+func (h *health) dismissed() bool { return h.until.Load() == unhealthy }
 
 func (u *Upstream) othersReady(e *core.Endpoint, now core.Instant) bool {
 	for _, o := range u.active {

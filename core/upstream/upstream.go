@@ -33,6 +33,7 @@ type Options struct {
 	Pool      PoolOptions // for each endpoint
 	Upgrades  int         // most connections that have switched protocols; 0: any number
 	Health    HealthOptions
+	Check     CheckOptions
 	Retry     RetryOptions
 	Breaker   BreakerOptions
 	Guard     Guard // of connections over HTTP/1.1; nil: any address
@@ -73,6 +74,7 @@ type live struct {
 	health  health
 	load    *balance.Load
 	rise    rise
+	checks  checks
 }
 
 // New makes an upstream. prev, when not nil, is the one of that name in the generation before: endpoints that stay keep their
@@ -199,11 +201,12 @@ func (u *Upstream) Commit() {
 	}
 }
 
-// Retire closes the idle connections of endpoints that next, which may be nil, has not taken over; those in use close when they come
-// back.
+// Retire closes the idle connections of endpoints that next, which may be nil, has not taken over, and ends their checks; connections in use
+// close when they come back.
 func (u *Upstream) Retire(next *Upstream) {
 	for _, l := range u.live {
 		if next == nil || !slices.Contains(next.live, l) {
+			l.checks.end()
 			l.pool.Close()
 			if l.streams != nil {
 				l.streams.Close()
@@ -258,7 +261,7 @@ func (u *Upstream) Ready() int {
 		}
 	}
 	if n == 0 {
-		return len(u.active)
+		return len(u.undismissed(nil))
 	}
 	return n
 }
@@ -266,6 +269,20 @@ func (u *Upstream) Ready() int {
 // IsReady tells whether an endpoint of this upstream takes requests.
 func (u *Upstream) IsReady(e *core.Endpoint) bool {
 	return e.Weight > 0 && u.live[e.Index].health.state(core.Now()) != out
+}
+
+// Standing tells in a word how an endpoint stands: "ready", "out" (requests have failed), "unhealthy" (checks have failed), "drained" (its weight
+// is 0).
+func (u *Upstream) Standing(e *core.Endpoint) string {
+	switch {
+	case e.Weight == 0:
+		return "drained"
+	case u.live[e.Index].health.dismissed():
+		return "unhealthy"
+	case u.IsReady(e):
+		return "ready"
+	}
+	return "out"
 }
 
 // Load is what an endpoint of this upstream has to carry; nil unless the upstream's balancer goes by it.
@@ -279,7 +296,7 @@ func (u *Upstream) Load(e *core.Endpoint) *balance.Load {
 // State implements core.Upstream.
 func (u *Upstream) State(e *core.Endpoint) core.EndpointState {
 	stats := u.Stats(e)
-	return core.EndpointState{Ready: u.IsReady(e), InFlight: stats.Open - stats.Idle}
+	return core.EndpointState{Ready: u.IsReady(e), Health: u.Standing(e), InFlight: stats.Open - stats.Idle}
 }
 
 // idleLimit is how long a connection may rest before it is closed.

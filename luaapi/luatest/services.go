@@ -76,4 +76,6 @@ func (u *upstream) Pick(*core.Exchange, string) (*core.Endpoint, error) {
 func (s services) Patience(*core.Route) time.Duration { return 15 * time.Second }
 
 // State is that of an endpoint that rests.
-func (u *upstream) State(*core.Endpoint) core.EndpointState { return core.EndpointState{Ready: true} }
+func (u *upstream) State(*core.Endpoint) core.EndpointState {
+	return core.EndpointState{Ready: true, Health: "ready"}
+}

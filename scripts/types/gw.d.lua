@@ -260,6 +260,7 @@ function verifier:verify(req) end
 ---@field url string
 ---@field weight integer 0 is drained
 ---@field ready boolean it takes requests
+---@field health string ready, out (requests have failed), unhealthy (checks have failed) or drained (its weight is 0)
 ---@field in_flight integer connections in use
 
 ---@class gw.TLS
@@ -518,7 +519,7 @@ function gw.upstream.names() end
 ---@return integer all
 function gw.upstream.ready(name) end
 
----Lists the endpoints of an upstream with their state now: `endpoint` (for ctx.endpoint), `url`, `weight`, `ready` and `in_flight`, the connections in use.
+---Lists the endpoints of an upstream with their state now: `endpoint` (for ctx.endpoint), `url`, `weight`, `ready`, `health` and `in_flight`, the connections in use.
 ---@param name string an unknown one raises
 ---@return gw.EndpointState[] endpoints in the order of the configuration
 function gw.upstream.endpoints(name) end
