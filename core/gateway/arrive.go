@@ -129,8 +129,8 @@ var (
 	errTooLarge = core.Error{Status: 413, Public: "request body too large", Close: true}
 )
 
-// match finds the route and makes what holds on it hold.
-func (g *Generation) match(x *core.Exchange, client core.Client) error {
+// match finds the route and makes what holds on it hold. client is told when its body is needed; nil: there is none.
+func (g *Generation) match(x *core.Exchange, client route.Continuer) error {
 	r := &x.Request
 	if g.outbound.isLoop(&r.Header) {
 		return errLoop
@@ -140,7 +140,7 @@ func (g *Generation) match(x *core.Exchange, client core.Client) error {
 		return err
 	}
 	r.Path = path.Seen
-	rt, err := g.table.Match(x, client.Continue)
+	rt, err := g.table.Match(x, client)
 	if err != nil {
 		return err
 	}

@@ -44,9 +44,9 @@ func newBody(conditions []Condition, limit int64) (*body, error) {
 
 // content is what a search has learned about the request's body.
 type content struct {
-	need  func() error // nil once it was called
-	state uint8
-	err   error // reading failed: the search is over
+	client Continuer // nil once it was told
+	state  uint8
+	err    error // reading failed: the search is over
 }
 
 const (
@@ -85,10 +85,10 @@ func (c *content) json(r *core.Request, limit int64) ([]byte, bool) {
 	if c.state == contentOther || r.Body.Length() > limit {
 		return nil, false
 	}
-	if _, whole := r.Body.Whole(); !whole && c.need != nil {
-		need := c.need
-		c.need = nil
-		if c.err = need(); c.err != nil {
+	if _, whole := r.Body.Whole(); !whole && c.client != nil {
+		client := c.client
+		c.client = nil
+		if c.err = client.Continue(); c.err != nil {
 			return nil, false
 		}
 	}

@@ -44,7 +44,7 @@ func compare(t *testing.T, seed uint64, requests int) {
 		random = g.Uint64()
 		x := q.exchange()
 		asked := 0
-		rt, err := table.Match(x, func() error { asked++; return nil })
+		rt, err := table.Match(x, told(func() error { asked++; return nil }))
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

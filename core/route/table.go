@@ -119,29 +119,32 @@ func (t *Table) finish() {
 	}
 }
 
+// Continuer is a client that may wait for 100 Continue before it sends its body (RFC 9110 section 10.1.1): core.Client.
+type Continuer interface{ Continue() error }
+
 // Match finds the route that takes a request, nil when none does, and sets the request's Params. It looks at the request's Method, Host,
 // Path (canonical), RawQuery, Header, ClientIP and, if a route with a body predicate comes into question, Body.
 //
-// needBody, which may be nil, is called once before the first byte of the body is read: a client that waits for 100 Continue gets it
+// client, which may be nil, is told to Continue once before the first byte of the body is read: a client that waits for 100 Continue gets it
 // there. Its error, and one of reading the body other than that it is too large for the predicate, ends the search. A body that was
 // read is still there whole for whoever reads next.
-func (t *Table) Match(x *core.Exchange, needBody func() error) (*core.Route, error) {
+func (t *Table) Match(x *core.Exchange, client Continuer) (*core.Route, error) {
 	x.Request.Params = x.Request.Params[:0]
 	if isView(x.Request.Path) {
-		return t.match(x, x.Request.Path, needBody)
+		return t.match(x, x.Request.Path, client)
 	}
 	scratch := scratches.Get().(*[]byte)
 	defer scratches.Put(scratch)
 	*scratch = appendView((*scratch)[:0], x.Request.Path)
-	return t.match(x, *scratch, needBody)
+	return t.match(x, *scratch, client)
 }
 
 // scratches hold views of paths that are not their own, while a search lasts.
 var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
-func (t *Table) match(x *core.Exchange, view []byte, needBody func() error) (*core.Route, error) {
+func (t *Table) match(x *core.Exchange, view []byte, client Continuer) (*core.Route, error) {
 	s := search{x: x, view: view, random: t.random}
-	s.content.need = needBody
+	s.content.client = client
 	if t.hosts.exact == nil || !t.hosts.search(&s, x.Request.Host) {
 		s.tree(&t.any)
 	}
