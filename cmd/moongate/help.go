@@ -12,6 +12,7 @@ and forwards to one of the route's endpoints. What may pass, how often and where
 
   moongate run -c conf/gateway.toml --demo     serve, with upstreams to try it on
   moongate check -c conf/gateway.toml          say what is wrong with a configuration and its scripts
+  moongate explain /api/user/7                 tell which route takes a request, and why no other does
   moongate reload                              make the running gateway read both again
   moongate status                              tell how the running gateway is
 

@@ -25,7 +25,7 @@ type verb struct {
 type streams struct{ out, err io.Writer }
 
 func verbs() []verb {
-	return []verb{runVerb(), checkVerb(), reloadVerb(), statusVerb(), tokenVerb(), testVerb(), limitSimVerb(), demoVerb(), versionVerb(), helpVerb()}
+	return []verb{runVerb(), checkVerb(), reloadVerb(), statusVerb(), explainVerb(), tokenVerb(), testVerb(), limitSimVerb(), demoVerb(), versionVerb(), helpVerb()}
 }
 
 // The exit codes of the program.

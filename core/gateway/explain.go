@@ -1,0 +1,59 @@
+package gateway
+
+import (
+	"errors"
+
+	"github.com/moongate/moongate/conf"
+	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/route"
+)
+
+// Explanation is what would become of a request before any filter has a say. Nobody is asked, and nothing is counted.
+type Explanation struct {
+	Refused  *core.Error    // the answer when no route was looked for, or none took it; nil: one did
+	Route    *conf.Route    // that takes it; nil: none
+	Upstream *conf.Upstream // of the route
+	Target   string         // path and query as they go out
+	Others   []Other        // all other routes, in the order of the configuration
+}
+
+// Other is a route that does not take a request.
+type Other struct {
+	Route  *conf.Route
+	Missed []string // keys of the predicates that do not hold; none: another route comes first
+}
+
+// Explain says what would become of a request: x as it stands when its head has been read. It settles what the gateway settles when a
+// request arrives (client, path, parameters), in x.
+func (g *Generation) Explain(x *core.Exchange) (*Explanation, error) {
+	g.arrive(x)
+	e := new(Explanation)
+	if err := g.match(x, nil); err != nil {
+		var ok bool
+		if e.Refused, ok = errors.AsType[*core.Error](err); !ok {
+			return nil, err
+		}
+	} else {
+		rt := x.Route
+		e.Route = g.config.Route(rt.Name)
+		e.Upstream = g.config.Upstream(rt.Upstream)
+		e.Target = string(route.Target(rt, x.Request.RawPath, x.Request.Path, nil))
+		if x.Request.HasQuery {
+			e.Target += "?" + string(x.Request.RawQuery)
+		}
+	}
+	for i := range g.config.Routes {
+		r := &g.config.Routes[i]
+		if e.Route != nil && r.Name == e.Route.Name {
+			continue
+		}
+		rule := newRule(r)
+		rule.Route = &core.Route{Name: r.Name, BodyBuffer: r.HTTP.BodyBuffer}
+		missed, err := rule.Misses(x)
+		if err != nil {
+			return nil, err
+		}
+		e.Others = append(e.Others, Other{r, missed})
+	}
+	return e, nil
+}
