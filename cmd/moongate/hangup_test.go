@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,10 +21,18 @@ func TestAClientThatHangsUpInMidCommandHarmsNobody(t *testing.T) {
 	f := redistest.NewFake(t)
 	var takes atomic.Int64
 	f.Answer(func(args []string) string {
-		if args[0] == "EVALSHA" && strings.HasPrefix(args[3], "moongate:{key:") { // the script of limits: granted, and each take is told how many came before it
-			return fmt.Sprintf("*4\r\n:1\r\n:%d\r\n:0\r\n:0\r\n", takes.Add(1))
+		if args[0] != "EVALSHA" || !strings.HasPrefix(args[3], "moongate:{key:") {
+			return ""
 		}
-		return ""
+		// The script of limits: takes that waited together, each about one key and granted, and told how many came before it.
+		keys, _ := strconv.Atoi(args[2])
+		terms, _ := strconv.Atoi(args[3+keys])
+		asked := (len(args) - 3 - keys - 1 - 5*terms - keys) / 5
+		out := fmt.Appendf(nil, "*%d\r\n", 4*asked)
+		for range asked {
+			out = fmt.Appendf(out, ":1\r\n:%d\r\n:0\r\n:0\r\n", takes.Add(1))
+		}
+		return string(out)
 	})
 	f.Slow("/late", 100*time.Millisecond) // a command
 	f.Slow("moongate:{key:/taken}:shared", 100*time.Millisecond)
