@@ -43,6 +43,7 @@ type Bench struct {
 	// Lines are the access lines that were written: the members that scripts added, "" for none.
 	Lines []string
 
+	mu        sync.Mutex // guards what filters ask for, which any number of goroutines may run
 	routes    []*core.Route
 	log       *lines
 	x         core.Exchange

@@ -33,7 +33,9 @@ func (s services) Call(ctx context.Context, _ *core.Exchange, calls ...*core.Cal
 		for _, f := range c.Header.Fields() {
 			called.Headers = append(called.Headers, [2]string{string(f.Name), string(f.Value)})
 		}
+		s.mu.Lock()
 		s.Called = append(s.Called, called)
+		s.mu.Unlock()
 		answer := Answer{Status: 200}
 		if s.Calls != nil {
 			answer = s.Calls(called)
@@ -59,6 +61,8 @@ func (s services) ReserveDelay() bool { return true }
 
 // Delay implements core.Services: time is noted, and nobody waits.
 func (s services) Delay(_ *core.Exchange, d time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.Delayed += d
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/moongate/moongate/core"
@@ -28,6 +29,8 @@ func (s services) Upstream(name string) core.Upstream {
 
 // keep gives the same endpoints for the same upstream, as a generation does.
 func (s services) keep(up *upstream) core.Upstream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.upstreams == nil {
 		s.upstreams = map[string]*upstream{}
 	}
@@ -50,13 +53,15 @@ func (s services) Upstreams() []string {
 
 // AccessLine implements core.Services.
 func (s services) AccessLine(_ *core.Exchange, extra []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.Lines = append(s.Lines, string(extra))
 }
 
 type upstream struct {
 	name      string
 	endpoints []*core.Endpoint
-	next      int
+	next      atomic.Uint64
 }
 
 func (u *upstream) Name() string                { return u.name }
@@ -68,8 +73,7 @@ func (u *upstream) Pick(*core.Exchange, string) (*core.Endpoint, error) {
 	if u.Ready() == 0 {
 		return nil, errors.New("no endpoint is ready")
 	}
-	u.next++
-	return u.endpoints[(u.next-1)%len(u.endpoints)], nil
+	return u.endpoints[(u.next.Add(1)-1)%uint64(len(u.endpoints))], nil
 }
 
 // Patience implements core.Services.
