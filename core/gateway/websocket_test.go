@@ -8,12 +8,14 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -457,6 +459,28 @@ func TestASlowSocketHoldsTheSenderBack(t *testing.T) {
 		if <-stuck; sent.Load() > 48<<20 {
 			t.Errorf("%d bytes went to a client that reads nothing", sent.Load())
 		}
+	})
+}
+
+func TestASocketThatTakesNothingIsCut(t *testing.T) {
+	overBoth(t, func(t *testing.T, open opener) {
+		gone := make(chan error, 1)
+		url := scripted(t, func(nc net.Conn) {
+			_, _ = accepts(nc, bufio.NewReader(nc), "")
+			_ = nc.SetWriteDeadline(time.Now().Add(20 * time.Second))
+			for chunk := frame(fin|opBin, make([]byte, 64<<10), nil); ; {
+				if _, err := nc.Write(chunk); err != nil {
+					gone <- err
+					return
+				}
+			}
+		})
+		h := open(t, sockets(url)+"[route.timeouts]\nupgrade_idle = \"300ms\"\n")
+		h.socket()
+		if err := <-gone; errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error("the upstream waits for a client that takes nothing")
+		}
+		h.wantMetric(`moongate_upgrade_open_connections{route="all"} 0`)
 	})
 }
 

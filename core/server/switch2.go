@@ -125,7 +125,9 @@ func (s *socket) WriteIdle(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.idle = http1.Pace{Idle: d}
-	c.stall.begin(&s.idle)
+	if c.stall.begin(&s.idle); c.stall.timer != nil {
+		c.stall.timer.Reset(d)
+	}
 }
 
 // CloseWrite implements http1.Stream. The standard library ends a stream's half when its handler returns, and not before.
