@@ -52,6 +52,7 @@ type Upstream struct {
 	Pool          Pool
 	Health        Health
 	Retry         Retry
+	Sticky        Sticky
 	Breaker       Breaker
 	TLS           UpstreamTLS `key:"tls"`
 }
@@ -88,6 +89,7 @@ func defaultUpstream() Upstream {
 		Pool:     Pool{Connections: 256, Wait: time.Second},
 		Health:   Health{Failures: 5, Out: 10 * time.Second, Probes: 1},
 		Retry:    defaultRetry(),
+		Sticky:   defaultSticky(),
 		Breaker:  defaultBreaker(),
 	}
 }
@@ -103,6 +105,7 @@ var upstreamSection = section[Upstream]{
 	sub("timeouts", timeoutsSection, func(u *Upstream, p Pos) *Timeouts { u.Timeouts.Pos = p; return &u.Timeouts }),
 	sub("pool", poolSection, func(u *Upstream, p Pos) *Pool { u.Pool.Pos = p; return &u.Pool }),
 	sub("health", healthSection, func(u *Upstream, p Pos) *Health { u.Health.Pos = p; return &u.Health }),
+	sub("sticky", stickySection, func(u *Upstream, p Pos) *Sticky { u.Sticky.Pos = p; return &u.Sticky }),
 	sub("retry", retrySection, func(u *Upstream, p Pos) *Retry { u.Retry.Pos = p; return &u.Retry }),
 	sub("breaker", breakerSection, func(u *Upstream, p Pos) *Breaker { u.Breaker.Pos = p; return &u.Breaker }),
 	sub("tls", upstreamTLSSection, func(u *Upstream, p Pos) *UpstreamTLS { u.TLS.Pos = p; return &u.TLS }),
@@ -172,6 +175,7 @@ func (b *binder) checkUpstream(path string, u *Upstream) {
 	b.checkRetry(path+".retry", &u.Retry)
 	b.checkBreaker(path+".breaker", &u.Breaker)
 	b.checkActive(path+".health.active", u)
+	b.checkSticky(path+".sticky", &u.Sticky)
 	b.checkUpstreamTLS(path, u)
 	if u.SlowStart > 0 && u.Balance == ConsistentHash {
 		b.errs.Add(b.pos[path+".slow_start"], path+".slow_start", "does not go with balance = %q, which sends a key to one endpoint always: take one of the two away", u.Balance)

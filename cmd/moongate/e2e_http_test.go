@@ -184,6 +184,29 @@ func answersOf(ts *testscript.TestScript) []answer {
 	return answers
 }
 
+// cookieCommand takes the value of a cookie out of an answer; negated, no answer may set it.
+func cookieCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg && len(args) != 1 || !neg && len(args) != 2 {
+		ts.Fatalf("usage: cookie COOKIE NAME, ! cookie COOKIE")
+	}
+	value := ""
+	for _, a := range answersOf(ts) {
+		for _, c := range (&http.Response{Header: a.header}).Cookies() {
+			if c.Name == args[0] {
+				value = c.Value
+			}
+		}
+	}
+	switch {
+	case neg && value != "":
+		ts.Fatalf("an answer sets %s=%s", args[0], value)
+	case !neg && value == "":
+		ts.Fatalf("no answer sets %s", args[0])
+	case !neg:
+		ts.Setenv(args[1], value)
+	}
+}
+
 // tripCommand asks until something answers with that status, which it does after a while.
 func tripCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {

@@ -71,6 +71,7 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"capture":   captureCommand,
 	"keep":      keepCommand,
 	"health":    healthCommand,
+	"cookie":    cookieCommand,
 	"checked":   checkedCommand,
 	"metric":    metricCommand,
 	"log":       logCommand,

@@ -121,6 +121,7 @@ func upstreamOptions(u *conf.Upstream) upstream.Options {
 			Open: u.Breaker.Open, Probes: u.Breaker.Probes},
 		Health: upstream.HealthOptions{Failures: u.Health.Failures, Out: u.Health.Out, Probes: u.Health.Probes},
 		Check:  checkOptions(&u.Health.Active),
+		Sticky: stickyOptions(&u.Sticky),
 	}
 	for _, e := range u.Endpoints {
 		o.Endpoints = append(o.Endpoints, upstream.Target{URL: e.URL, Weight: e.Weight})

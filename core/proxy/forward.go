@@ -30,6 +30,8 @@ type Leg struct {
 	limits  core.Limits
 	hard    core.Instant   // when the time for the head is over
 	pinned  *core.Endpoint // a script's choice
+	kept    *core.Endpoint // where the client's cookie says that it was
+	key     string         // for balancers that hash
 	attempt upstream.Attempt
 	conn    *upstream.Conn // of HTTP/1.1
 	round   *round         // of HTTP/2
@@ -59,6 +61,7 @@ func Forward(x *core.Exchange, up *upstream.Upstream, client core.Client) (*Leg,
 	l.x, l.client, l.up, l.pinned = x, client, up, x.Endpoint
 	l.limits = x.Route.Limits.Over(up.Limits())
 	l.hard = x.Times.Filtered.Add(l.limits.Total)
+	l.kept, l.key = up.Kept(x), up.Key(x)
 	whole := false
 	defer func() {
 		if !whole {
@@ -78,6 +81,7 @@ func Forward(x *core.Exchange, up *upstream.Upstream, client core.Client) (*Leg,
 		return nil, err
 	}
 	x.Response.Source = core.FromUpstream
+	l.keep()
 	return l, nil
 }
 
@@ -141,7 +145,7 @@ func (l *Leg) try() (err error) {
 	if l.conn = nil; l.pinned != nil {
 		l.attempt, err = l.up.BeginAt(l.pinned)
 	} else {
-		l.attempt, err = l.up.Begin(l.x.HashKey, l.tried)
+		l.attempt, err = l.up.BeginKept(l.kept, l.key, l.tried)
 	}
 	if err != nil {
 		return &step{choosing, err}

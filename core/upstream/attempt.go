@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/moongate/moongate/core"
@@ -37,6 +38,14 @@ func (u *Upstream) Begin(key string, tried []*core.Endpoint) (Attempt, error) {
 		a.meter(u.live[e.Index].load)
 	}
 	return a, nil
+}
+
+// BeginKept is Begin for a client that is to stay at an endpoint, if that may be asked and has not been tried in vain; kept may be nil.
+func (u *Upstream) BeginKept(kept *core.Endpoint, key string, tried []*core.Endpoint) (Attempt, error) {
+	if kept != nil && !slices.Contains(tried, kept) && u.live[kept.Index].health.admits(core.Now(), u.opts.Health.Probes) {
+		return u.BeginAt(kept)
+	}
+	return u.Begin(key, tried)
 }
 
 // BeginAt is Begin for an endpoint that a script has chosen.

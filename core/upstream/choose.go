@@ -7,8 +7,11 @@ import (
 )
 
 // Pick implements core.Upstream. It chooses without promising anything: Begin settles whether the endpoint may be asked.
-func (u *Upstream) Pick(_ *core.Exchange, key string) (*core.Endpoint, error) {
-	e, _, err := u.choose(key, nil, false)
+func (u *Upstream) Pick(x *core.Exchange, key string) (*core.Endpoint, error) {
+	if kept := u.Kept(x); kept != nil && u.IsReady(kept) {
+		return kept, nil
+	}
+	e, _, err := u.choose(u.key(x, key), nil, false)
 	return e, err
 }
 
@@ -34,7 +37,7 @@ func (u *Upstream) choose(key string, tried []*core.Endpoint, take bool) (e *cor
 	if len(ready) == 0 { // only endpoints that requests have put out are left: better one of them than nobody
 		ready = u.undismissed(ready)
 	}
-	if u.opts.SlowStart > 0 {
+	if u.opts.SlowStart > 0 && !u.hashes(key) {
 		ready = u.gently(ready, now)
 	}
 	switch len(ready) {
@@ -42,9 +45,7 @@ func (u *Upstream) choose(key string, tried []*core.Endpoint, take bool) (e *cor
 		return nil, false, ErrNoneReady
 	case 1: // no choice, and no turn: else a second try would take the next request's, which then began where this one failed
 		e = ready[0]
-		if take && u.metered != nil {
-			u.live[e.Index].load.Enter()
-		}
+		u.count(e, take)
 	default:
 		e = u.ask(ready, key, take)
 	}
@@ -53,10 +54,22 @@ func (u *Upstream) choose(key string, tried []*core.Endpoint, take bool) (e *cor
 
 // ask lets the balancer choose. With take, one that goes by loads counts the request.
 func (u *Upstream) ask(ready []*core.Endpoint, key string, take bool) *core.Endpoint {
-	if take && u.metered != nil {
+	switch {
+	case u.hashes(key):
+		e := u.hash.Pick(ready, key)
+		u.count(e, take)
+		return e
+	case take && u.metered != nil:
 		return u.metered.Take(ready, key)
 	}
 	return u.balancer.Pick(ready, key)
+}
+
+// count counts a request that the balancer did not place, where it goes by loads.
+func (u *Upstream) count(e *core.Endpoint, take bool) {
+	if take && u.metered != nil {
+		u.live[e.Index].load.Enter()
+	}
 }
 
 // admitted appends the endpoints that may be asked now, but for those that were tried.

@@ -34,6 +34,7 @@ type Options struct {
 	Upgrades  int         // most connections that have switched protocols; 0: any number
 	Health    HealthOptions
 	Check     CheckOptions
+	Sticky    StickyOptions
 	Retry     RetryOptions
 	Breaker   BreakerOptions
 	Guard     Guard // of connections over HTTP/1.1; nil: any address
@@ -60,9 +61,10 @@ type Upstream struct {
 	fresh     []*live          // those that begin to take requests with this generation
 	balancer  balance.Balancer
 	metered   balance.Metered // the same when it goes by loads, else nil
-	upgrades  *upgrades       // the same for all generations
-	retries   *retries        // likewise
-	breaker   *breaker        // likewise
+	sticky
+	upgrades *upgrades // the same for all generations
+	retries  *retries  // likewise
+	breaker  *breaker  // likewise
 
 	mu *sync.Mutex // guards the choice among endpoints while some are out; the same for all generations
 }
@@ -107,6 +109,7 @@ func New(o Options, prev *Upstream) (*Upstream, error) {
 		return nil, err
 	}
 	u.metered, _ = u.balancer.(balance.Metered)
+	u.stick()
 	return u, nil
 }
 
