@@ -122,6 +122,45 @@ func TestManyRequestsWithOneTokenAskOnce(t *testing.T) {
 	}
 }
 
+// TestManyTokensAtOnceAreEachTheirOwn: of users who have several, with other claims; remembered for a moment, and asked about anew all the time. A policy
+// gives each of two names to what it knows.
+func TestManyTokensAtOnceAreEachTheirOwn(t *testing.T) {
+	base, client, _ := service(t, func(w http.ResponseWriter, r *http.Request) {
+		var n int
+		_, _ = fmt.Sscanf(r.PostFormValue("token"), "t%d", &n)
+		fmt.Fprintf(w, `{"active":%v,"sub":"user-%d","role":"role-%d"}`, n%5 != 0, n/10, n)
+	})
+	v := must(auth.NewIntrospection(auth.IntrospectionOptions{URL: base, Client: client, Timeout: time.Minute, Keep: time.Millisecond}))
+	var both []auth.Verifier
+	for _, name := range []string{"one", "other"} {
+		both = append(both, must(auth.NewPolicy(auth.PolicyOptions{Verifiers: []auth.Named{{Name: name, Verifier: v}}})))
+	}
+	var callers sync.WaitGroup
+	for c := range 8 {
+		callers.Go(func() {
+			for i := range 150 {
+				n := (c*37 + i*13) % 100
+				who, err := both[(c+i)%2].Verify(&patient{}, request("/", fmt.Sprintf("Authorization: Bearer t%d", n)))
+				if n%5 == 0 {
+					if !errors.Is(err, auth.ErrInvalid) {
+						t.Errorf("t%d: %v", n, err)
+					}
+					continue
+				}
+				if err != nil {
+					t.Errorf("t%d: %v", n, err)
+					continue
+				}
+				role, _ := who.Claims.Get("role")
+				if want := []string{"one", "other"}[(c+i)%2]; who.User != fmt.Sprint("user-", n/10) || role.Text() != fmt.Sprint("role-", n) || who.Verifier != want {
+					t.Errorf("t%d: %s with %s by %s", n, who.User, role.Text(), who.Verifier)
+				}
+			}
+		})
+	}
+	callers.Wait()
+}
+
 // leaving waits for as long as the client stays.
 type leaving struct{ ctx context.Context }
 
