@@ -23,19 +23,17 @@ type Attempt struct {
 }
 
 // Begin chooses an endpoint for a try, none of those that have been tried in vain unless there is no other; then the last of them last.
-func (u *Upstream) Begin(key string, tried []*core.Endpoint) (Attempt, error) {
-	p, err := u.admit()
-	if err != nil {
+func (u *Upstream) Begin(key string, tried []*core.Endpoint) (a Attempt, err error) {
+	if a.pass, err = u.admit(); err != nil {
 		return Attempt{}, err
 	}
-	e, probe, err := u.choose(key, tried, true)
-	if err != nil {
-		u.breaker.ended(p)
+	a.up = u
+	if a.Endpoint, a.probe, err = u.choose(key, tried, true); err != nil {
+		u.breaker.ended(a.pass)
 		return Attempt{}, err
 	}
-	a := Attempt{Endpoint: e, up: u, probe: probe, pass: p}
 	if u.metered != nil { // the choice has counted it
-		a.meter(u.live[e.Index].load)
+		a.meter(u.live[a.Endpoint.Index].load)
 	}
 	return a, nil
 }

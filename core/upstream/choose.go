@@ -17,13 +17,13 @@ func (u *Upstream) Pick(x *core.Exchange, key string) (*core.Endpoint, error) {
 
 // choose asks the balancer among the endpoints that are ready. With take, a probe's place is taken where the choice is half-open.
 func (u *Upstream) choose(key string, tried []*core.Endpoint, take bool) (e *core.Endpoint, probe bool, err error) {
-	now := core.Now()
-	if len(tried) == 0 && u.allHealthy() && !u.rises(now) {
+	if len(tried) == 0 && u.allHealthy() && !u.rises() {
 		if len(u.active) == 0 {
 			return nil, false, ErrNoneReady
 		}
 		return u.ask(u.active, key, take), false, nil
 	}
+	now := core.Now()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var room [16]*core.Endpoint

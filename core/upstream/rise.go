@@ -20,8 +20,12 @@ const leastShare = 0.1
 func (r *rise) begin(now core.Instant) { r.since.Store(int64(now)) }
 
 // rises tells whether some endpoint is on its way to its full share.
-func (u *Upstream) rises(now core.Instant) bool {
-	return u.opts.SlowStart > 0 && slices.ContainsFunc(u.active, func(e *core.Endpoint) bool { return u.share(e, now) < 1 })
+func (u *Upstream) rises() bool {
+	if u.opts.SlowStart == 0 {
+		return false
+	}
+	now := core.Now()
+	return slices.ContainsFunc(u.active, func(e *core.Endpoint) bool { return u.share(e, now) < 1 })
 }
 
 // share is the part of its full share that an endpoint gets now.
