@@ -68,21 +68,36 @@ func TestExactlyAsManyTakersAsTokensAllPass(t *testing.T) {
 	}
 }
 
+// TestTakerWithAnOldMomentIsNotRefused lets somebody charge the bucket while another, who has read the clock earlier, is about to.
 func TestTakerWithAnOldMomentIsNotRefused(t *testing.T) {
-	moments := []time.Duration{0, 0, 0, 100, 100, 50, 100}
-	b := bucket(t, limit.Options{Rate: rate(1, time.Second), Burst: 2, Clock: func() time.Duration {
-		now := moments[0]
-		if len(moments) > 1 {
-			moments = moments[1:]
+	for _, others := range []int{0, 200_000} { // a table that a processor keeps near, and one that it does not
+		c := new(clock)
+		var meanwhile func()
+		b := bucket(t, limit.Options{Rate: rate(1, time.Second), Burst: 2, Clock: func() time.Duration {
+			now := c.read()
+			if do := meanwhile; do != nil {
+				meanwhile = nil
+				do()
+			}
+			return now
+		}})
+		for i := range others {
+			b.Take(strconv.Itoa(i), 2)
 		}
-		return now
-	}})
-	b.Take("key", 1) // 0
-	for len(moments) > 3 {
-		b.Take("other", 0)
-	}
-	if d := b.Take("key", 1); !d.OK {
-		t.Errorf("refused: %+v", d)
+		b.Take("key", 2)
+		c.forward(time.Minute) // it is full again, and not forgotten yet
+		meanwhile = func() {
+			c.forward(50)
+			if d := b.Take("key", 1); !d.OK {
+				t.Errorf("%d others: the first is refused: %+v", others, d)
+			}
+		}
+		if d := b.Take("key", 1); !d.OK || d.Remaining != 0 {
+			t.Errorf("%d others: the second is refused: %+v", others, d)
+		}
+		if d := b.Take("key", 1); d.OK || d.RetryAfter != time.Second {
+			t.Errorf("%d others: the third has to wait for a second: %+v", others, d)
+		}
 	}
 }
 

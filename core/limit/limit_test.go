@@ -1,9 +1,12 @@
 package limit_test
 
 import (
+	"fmt"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -175,6 +178,76 @@ func TestBehavesLikeAPlainBucket(t *testing.T) {
 		if random.IntN(20) == 0 {
 			c.forward(time.Second)
 		}
+	}
+}
+
+// TestDecisionsAreExactAtAnyRate compares with numbers of any size.
+func TestDecisionsAreExactAtAnyRate(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	compared := 0
+	for range 3000 {
+		r := limit.Rate{Count: 1 + random.Int64N(1<<random.IntN(20)), Per: time.Duration(1 + random.Int64N(1<<(10+random.IntN(42))))}
+		burst := 1 + random.Int64N(1<<random.IntN(40))
+		c := new(clock)
+		b, err := limit.NewTokenBucket(limit.Options{Rate: r, Burst: burst, Clock: c.read})
+		if err != nil {
+			continue // the rate is too fast, or the burst is too much for it
+		}
+		owed, count, per := new(big.Int), big.NewInt(r.Count), big.NewInt(int64(r.Per)) // tokens owed, times per
+		for range 10 {
+			d, cost := time.Duration(random.Int64N(1+int64(r.Per))), 1+random.Int64N(burst)
+			c.forward(d)
+			if owed.Sub(owed, new(big.Int).Mul(big.NewInt(int64(d)), count)); owed.Sign() < 0 {
+				owed.SetInt64(0)
+			}
+			over := new(big.Int).Mul(big.NewInt(cost-burst), per)
+			over.Add(over, owed)
+			want := limit.Decision{OK: over.Sign() <= 0, Limit: burst}
+			if want.OK {
+				owed.Add(owed, new(big.Int).Mul(big.NewInt(cost), per))
+			} else {
+				over.Sub(over, big.NewInt(1)).Div(over, count)
+				want.RetryAfter = time.Duration(over.Int64() + 1)
+			}
+			left := new(big.Int).Mul(big.NewInt(burst), per)
+			want.Remaining = left.Sub(left, owed).Div(left, per).Int64()
+			compared++
+			if got := plain(b.Take("key", cost)); got != want {
+				t.Fatalf("%s, burst %d, cost %d: got %+v, want %+v", r, burst, cost, got, want)
+			}
+		}
+	}
+	if compared < 3000 {
+		t.Errorf("only %d decisions compared", compared)
+	}
+}
+
+func TestKeysThatLookAlikeCountForThemselves(t *testing.T) {
+	const ceiling = 1 << 18
+	b := bucket(t, limit.Options{Rate: rate(1, time.Hour), Burst: 1, Ceiling: ceiling})
+	keys := map[string]bool{}
+	for n := range 40 {
+		keys[strings.Repeat("\x00", n)], keys[strings.Repeat("a", n)] = true, true
+		for i := range n {
+			for bit := range 8 {
+				text := []byte(strings.Repeat("a", n))
+				text[i] ^= 1 << bit
+				keys[string(text)] = true
+			}
+		}
+	}
+	for i := range 50_000 {
+		keys[strconv.Itoa(i)] = true
+		keys[fmt.Sprintf("10.%d.%d.%d", i%7, i>>8&255, i&255)] = true
+		keys[fmt.Sprintf("user:%016d", i)] = true
+	}
+	for key := range keys {
+		if !b.Take(key, 1).OK {
+			t.Fatalf("%q shares a bucket", key)
+		}
+	}
+	if n := b.Len(); n != len(keys) || b.Overflowed() > 0 {
+		t.Errorf("%d buckets for %d keys, %d without room: they are not spread evenly", n, len(keys), b.Overflowed())
 	}
 }
 

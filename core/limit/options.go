@@ -61,8 +61,8 @@ type Options struct {
 	// shards. A key that comes when its shard is at the ceiling, with no bucket full again, shares the shard's
 	// overflow bucket with others of its kind: memory and limit hold, such keys are served less.
 	Ceiling int
-	// Clock gives the time since any fixed moment and never goes back; nil is the system's monotonic clock. Wall is the time of the
-	// calendar, which may; nil is the system's, or the clock's when there is one.
+	// Clock gives the time since any fixed moment and never goes back; nil is the system's monotonic clock, also within a bubble of
+	// testing/synctest. Wall is the time of the calendar, which may; nil is the system's, or the clock's when there is one.
 	Clock func() time.Duration
 	Wall  func() time.Time
 }

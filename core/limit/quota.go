@@ -80,12 +80,6 @@ func (o *QuotaOptions) check() error {
 // maxQuota is what a float still counts exactly.
 const maxQuota = 1 << 52
 
-// monotonic is the system's monotonic clock.
-func monotonic() func() time.Duration {
-	start := time.Now()
-	return func() time.Duration { return time.Since(start) }
-}
-
 // Take implements Limiter.
 func (q *Quota) Take(key string, cost int64) Decision {
 	now := q.clock()

@@ -48,6 +48,8 @@ type terms struct {
 	full  int64 // burst * per: how far ahead of now an empty bucket's arrival time lies
 
 	window time.Duration // in which an empty bucket fills, rounded up
+
+	byCount, byPer divisor
 }
 
 // settle checks a rate and a burst and turns them into terms.
@@ -73,6 +75,7 @@ func settle(rate Rate, burst int64) (terms, error) {
 		return terms{}, fmt.Errorf("burst %d: at a rate of %s want at most %d", burst, rate, span/t.per)
 	}
 	t.full = burst * t.per
+	t.byCount, t.byPer = divisorOf(t.count), divisorOf(t.per)
 	t.window = time.Duration((t.full-1)/t.count + 1)
 	return t, nil
 }

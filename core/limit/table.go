@@ -24,6 +24,7 @@ type table struct {
 	terms
 	epoch    time.Duration
 	horizon  uint64 // nanoseconds since epoch that the units can tell
+	far      bool   // larger than what a processor keeps near
 	slots    []slot // whole lines, never all taken
 	used     int    // guarded by the shard's mutex
 	sweepAt  time.Duration
@@ -33,10 +34,13 @@ type table struct {
 // lineSlots is how many slots have room in a cache line.
 const lineSlots = 4
 
+// nearSlots is how many slots a table has at most that a processor keeps near: with those of the other shards a megabyte.
+const nearSlots = 1 << 20 / 16 / shardCount
+
 // newTable makes a table with room for so many buckets and two thirds more.
 func newTable(t terms, epoch time.Duration, buckets int) *table {
 	size := max(2*lineSlots, (buckets+buckets*2/3+lineSlots-1)/lineSlots*lineSlots)
-	return &table{terms: t, epoch: epoch, horizon: uint64(t.horizon()), slots: make([]slot, size)}
+	return &table{terms: t, epoch: epoch, horizon: uint64(t.horizon()), far: size > nearSlots, slots: make([]slot, size)}
 }
 
 // covers says that now can be told in the table's units.
