@@ -194,11 +194,14 @@ func TestListenersComeAndGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the listener that went is closed", func() bool { return !reaches(a) })
-	send(t, nc, "GET / HTTP/1.1\r\nHost: a\r\n\r\n") // its connections go on
-	if _, err := readHead(r); err != nil {
-		t.Fatal(err)
+	send(t, nc, "GET / HTTP/1.1\r\nHost: a\r\n\r\n") // its connections end in good order
+	if head, err := readHead(r); err != nil || !strings.Contains(head, "\r\nConnection: close\r\n") {
+		t.Fatal(head, err)
 	}
 	expect(t, r, "ok")
+	if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
+		t.Errorf("behind it came %q, %v", rest, err)
+	}
 	h.write(listeners(a, b) + route(url))
 	if _, err := h.Reload(); err != nil || !reaches(a) {
 		t.Errorf("it did not come back: %v", err)

@@ -25,6 +25,7 @@ type conn2 struct {
 	closed       sync.Once
 	served       atomic.Int64 // requests that came here
 	idle         atomic.Bool  // no stream is open
+	leaves       atomic.Bool  // it was asked to end, because its listener is gone
 	clientWindow atomic.Int64 // bytes that the client lets be sent on a new stream
 	out          sender
 	unextended   bool // the first frame to come has yet to lose the setting that allows extended CONNECT
@@ -161,7 +162,7 @@ func (c *conn2) Close() error {
 // part ends the connection. A client that was asked to end it may be sending still: closed at once, the connection would throw away the GOAWAY
 // frame that tells which of its requests nobody has seen. So what it sends is read for a while.
 func (c *conn2) part() {
-	if !c.leg.ending.Load() && !c.out.half || c.srv.cutting.Load() || c.out.err != nil {
+	if !c.leg.ending.Load() && !c.leaves.Load() && !c.out.half || c.srv.cutting.Load() || c.out.err != nil {
 		c.end()
 		return
 	}

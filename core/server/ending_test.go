@@ -6,6 +6,8 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -193,4 +195,63 @@ func TestHTTP2AClientThatSendsOnOverTLSLearnsThatItsConnectionEnds(t *testing.T)
 			c.ends()
 		})
 	}
+}
+
+// TestConnectionsOfAListenerThatGoesEndBehindTheirNextAnswer: with and without TLS, also in the middle of an upload, and none of them by a reset.
+func TestConnectionsOfAListenerThatGoesEndBehindTheirNextAnswer(t *testing.T) {
+	arrived := make(chan struct{}, 10)
+	s, dial := secureInn(t, handler(func(x *core.Exchange, c core.Client) {
+		if x.Request.Method == "POST" {
+			_, _ = x.Request.Body.Read(make([]byte, 1))
+			arrived <- struct{}{}
+			_, _ = io.Copy(io.Discard, &x.Request.Body)
+		}
+		say("ok")(x, c)
+	}), settings())
+	idle, up, late, old := dial("h2"), dial("h2"), dial("h2"), dial("http/1.1")
+	idle.ask("h2")
+	late.ask("h2")
+	old.ask("http/1.1")
+	post := block(":method", "POST", ":scheme", "https", ":path", "/", ":authority", "gw.test")
+	_ = up.frame(1, 4, 1, post)
+	_ = up.frame(0, 0, 1, make([]byte, 1000))
+	<-arrived
+	if err := s.Listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		if err := up.frame(0, 0, 1, make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = up.frame(0, 1, 1, nil)
+	up.partsWith(1)
+	_, _ = io.WriteString(old, "GET / HTTP/1.1\r\nHost: gw.test\r\n\r\n")
+	if answer, err := io.ReadAll(old.r); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 200 ") || !strings.Contains(string(answer), "\r\nConnection: close\r\n") {
+		t.Errorf("%q %v", answer, err)
+	}
+	_ = idle.frame(1, 5, 3, block(":method", "GET", ":scheme", "https", ":path", "/", ":authority", "gw.test"))
+	idle.partsWith(3)
+	_ = late.frame(1, 5, 3, block(":method", "GET", ":scheme", "https", ":path", "/", ":authority", "gw.test"))
+	_ = late.frame(1, 4, 5, post)
+	for began := time.Now(); time.Since(began) < 1500*time.Millisecond; <-time.After(20 * time.Millisecond) { // it sends on, and does not look
+		if err := late.frame(0, 0, 5, make([]byte, 100)); err != nil {
+			t.Fatalf("after %v: %v", time.Since(began), err)
+		}
+	}
+	_ = late.frame(0, 1, 5, nil)
+	late.partsWith(3)
+}
+
+// partsWith wants an answer, GOAWAY before it or behind it, and the end.
+func (c *raw) partsWith(stream uint32) {
+	c.t.Helper()
+	var said []string
+	for len(said) < 2 {
+		said = append(said, c.outcome(stream))
+	}
+	if slices.Sort(said); !slices.Equal(said, []string{"goaway 0", "status 200"}) {
+		c.t.Errorf("stream %d ended with %q", stream, said)
+	}
+	c.ends()
 }

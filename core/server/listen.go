@@ -13,15 +13,24 @@ import (
 	"github.com/moongate/moongate/core/proxyproto"
 )
 
-// Listener is an address that clients connect to. Connections that it accepted are served as it was set when they came.
+// Listener is an address that clients connect to. Connections that it accepted are served as it was set when they came; once it is closed each ends
+// behind its next answer.
 type Listener struct {
 	net.Listener
-	set atomic.Pointer[listening]
+	set    atomic.Pointer[listening]
+	closed atomic.Bool
+}
+
+// Close implements net.Listener.
+func (l *Listener) Close() error {
+	l.closed.Store(true)
+	return l.Listener.Close()
 }
 
 // listening is how a listener was set when a connection came. It is immutable.
 type listening struct {
 	Listening
+	at   *Listener
 	tls  *TLS              // nil: without
 	said proxyproto.Header // by a proxy, of one connection
 }
@@ -56,7 +65,7 @@ func Listen(address string, mode fs.FileMode) (l *Listener, err error) {
 		return nil, err
 	}
 	listener := &Listener{Listener: open}
-	listener.set.Store(&listening{})
+	listener.set.Store(&listening{at: listener})
 	return listener, nil
 }
 
@@ -71,7 +80,12 @@ func Network(address string) string {
 }
 
 // Configure says what holds for connections from now on; t is nil where they have no TLS. It may be called at any time.
-func (l *Listener) Configure(o Listening, t *TLS) { l.set.Store(&listening{Listening: o, tls: t}) }
+func (l *Listener) Configure(o Listening, t *TLS) {
+	l.set.Store(&listening{Listening: o, at: l, tls: t})
+}
+
+// closes tells whether the connection that came so shall end behind its next answer.
+func (l *listening) closes() bool { return l.at.closed.Load() }
 
 // start serves a new connection in a goroutine of its own.
 func (s *Server) start(nc net.Conn, by *listening) {

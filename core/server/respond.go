@@ -64,7 +64,7 @@ func (c *client) Respond() error {
 	bodyless := x.Request.Method == "HEAD" || !core.BodyAllowed(w.Status)
 	chunked := !bodyless && w.Body.Length() < 0 && x.Request.Proto == core.HTTP11
 	untilClose := !bodyless && w.Body.Length() < 0 && !chunked
-	c.close = c.close || untilClose || c.bodyInTheWay() || c.srv.draining.Load()
+	c.close = c.close || untilClose || c.bodyInTheWay() || c.srv.draining.Load() || c.by.closes()
 	out := c.appendHead(c.conn.Begin(), bodyless, chunked)
 	w.Started = true
 	var err error

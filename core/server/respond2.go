@@ -43,6 +43,10 @@ func (c *stream) Ease() { c.stall.eased.Store(true) }
 // Respond writes the answer. A body that was cut resets the stream when the exchange has ended.
 func (c *stream) Respond() error {
 	w := &c.x.Response
+	if c.conn.by.closes() {
+		c.conn.leaves.Store(true)
+		c.w.Header()["Connection"] = []string{"close"} // which the standard library takes as a wish for GOAWAY
+	}
 	if asksCode(c.x) {
 		c.grpcHead()
 		return nil

@@ -152,7 +152,7 @@ func (c *client) readHead(set *limits) *core.Error {
 	if c.tls != nil && c.tls.misdirected(x.Request.Host) {
 		return errMisdirected
 	}
-	c.close = f.Close || c.srv.draining.Load()
+	c.close = f.Close || c.srv.draining.Load() || c.by.closes()
 	x.Request.Upgrade = f.Upgrade && x.Request.Proto == core.HTTP11
 	c.body.Start(c.conn, f, &x.Request.Body.Trailer)
 	if x.Request.Expect {
