@@ -126,6 +126,10 @@ func (c *coalescer) gather() *paper {
 	rest := copy(c.waiting, c.waiting[n:])
 	clear(c.waiting[rest:])
 	c.waiting = c.waiting[:rest]
+	if len(p.asked) == 0 { // all of them have given up
+		p.free()
+		return nil
+	}
 	c.running++
 	c.began = c.now()
 	return p

@@ -2,6 +2,7 @@ package limit_test
 
 import (
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -159,7 +160,13 @@ func TestClusterBehindOneAddressIsAskedForEachCaller(t *testing.T) {
 
 func TestSilentRedisHoldsNobodyBack(t *testing.T) {
 	f := redistest.NewFake(t)
-	c := connect(t, redis.Options{Addresses: []string{f.Address}, Timeout: 100 * time.Millisecond})
+	log := &syncBuffer{}
+	c, err := redis.New("main", redis.Options{Addresses: []string{f.Address}, Timeout: 100 * time.Millisecond}, slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Start()
+	t.Cleanup(c.Close)
 	w := world{options: func(o *limit.Options) { o.Redis = c }}
 	o := bucketOptions(1, 24*time.Hour, 1000)
 	o.OnStoreError = limit.StoreErrorClosed
@@ -180,6 +187,9 @@ func TestSilentRedisHoldsNobodyBack(t *testing.T) {
 	}
 	if n := l.(limit.Counted).Usage().StoreErrors; n != 2000 {
 		t.Errorf("%d store errors counted, want 2000", n)
+	}
+	if text := log.String(); strings.Contains(text, "refuses") {
+		t.Errorf("it said nothing, and the log says\n%s", text)
 	}
 }
 
