@@ -26,7 +26,7 @@ var contextFields = []field{
 			}
 			return optional(f.x.Upstream)
 		}, set: setUpstream},
-	{name: "hash", kind: "string?", doc: "What `balance = \"consistent_hash\"` goes by: requests with the same key go to the same endpoint. Without a key, or with an empty one, endpoints take turns.",
+	{name: "hash", kind: "string?", doc: "What `balance = \"consistent_hash\"` goes by, and what an upstream that is sticky by header or address goes by instead: requests with the same key go to the same endpoint. Without a key, or with an empty one, endpoints take turns.",
 		get: func(f *frame) lua.LValue { return optional(f.x.HashKey) }, set: setHash},
 	{name: "endpoint", kind: "gw.Endpoint?", doc: "Endpoint to send to, as gw.balance.pick gives it; later the one that was asked.",
 		get: func(f *frame) lua.LValue { return endpointValue(f.x.Endpoint) }, set: setEndpoint},

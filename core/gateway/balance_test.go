@@ -150,21 +150,32 @@ func TestRequestsUnderWayOutliveReloads(t *testing.T) {
 
 func TestASlowClientIsNotASlowEndpoint(t *testing.T) {
 	const pause = 2 * time.Second
-	for try := 1; ; try++ { // a machine that stands still for so long tells nothing
-		latency := slowUpload(t, pause)
-		if latency > 0 && latency < pause {
-			return
-		}
-		if try == 3 {
-			t.Fatalf("the endpoint's latency is %s", latency)
+	for _, protocol := range []string{"h1", "h2c"} {
+		for try := 1; ; try++ { // a machine that stands still for so long tells nothing
+			latency := slowUpload(t, protocol, pause)
+			if latency > 0 && latency < pause {
+				break
+			}
+			if try == 3 {
+				t.Fatalf("%s: the endpoint's latency is %s", protocol, latency)
+			}
 		}
 	}
 }
 
 // slowUpload sends a body with a pause in its middle and tells what became of the endpoint's latency.
-func slowUpload(t *testing.T, pause time.Duration) time.Duration {
-	url := upstream(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
-	h := open(t, routeTo(url, "balance = \"p2c_ewma\"\n"))
+func slowUpload(t *testing.T, protocol string, pause time.Duration) time.Duration {
+	echo := func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		_, _ = w.Write(body)
+	}
+	url := ""
+	if protocol == "h1" {
+		url = upstream(t, echo)
+	} else {
+		url = upstreamH2C(t, echo)
+	}
+	h := open(t, routeTo(url, fmt.Sprintf("balance = \"p2c_ewma\"\nprotocol = %q\n", protocol)))
 	var up *ups.Upstream
 	h.Generation().EachUpstream(func(u *ups.Upstream) { up = u })
 	nc, r := h.dial()

@@ -150,7 +150,7 @@ function entry:write(extra) end
 ---@class gw.Context
 ---@field user string? Who the caller is: what limits, logs and balancers mean by user.
 ---@field upstream string? Name of the upstream to send to; the route's unless a filter chose another.
----@field hash string? What `balance = "consistent_hash"` goes by: requests with the same key go to the same endpoint. Without a key, or with an empty one, endpoints take turns.
+---@field hash string? What `balance = "consistent_hash"` goes by, and what an upstream that is sticky by header or address goes by instead: requests with the same key go to the same endpoint. Without a key, or with an empty one, endpoints take turns.
 ---@field endpoint gw.Endpoint? Endpoint to send to, as gw.balance.pick gives it; later the one that was asked.
 ---@field request_id string Id of the request.
 ---@field trace_id string Id of the trace.
