@@ -28,7 +28,9 @@ type http2Leg struct {
 const (
 	maxStreams   = 128
 	streamWindow = 256 << 10 // bytes of a request's body that may wait to be read
-	connWindow   = 4<<20 - 1 // for all streams; one that is not read shall not stop the others
+	// connWindow is for all streams together, so that those that nobody reads, such as WebSockets whose upstream takes nothing, never stop the others.
+	// net/http names a smaller bound and has none; a test sends as much.
+	connWindow = maxStreams * streamWindow
 )
 
 func newHTTP2(s *Server, set Settings) *http2Leg {

@@ -19,9 +19,12 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/http2"
+
 	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/core/http1"
 	"github.com/moongate/moongate/core/server"
+	"github.com/moongate/moongate/core/server/h2test"
 )
 
 // echo answers with what the request was.
@@ -605,6 +608,60 @@ func TestHTTP2LimitsItsStreams(t *testing.T) {
 	close(release)
 	if got := r.outcome(1); got != "status 200" {
 		t.Error("the first stream:", got)
+	}
+}
+
+// TestHTTP2BodiesThatNobodyReadsDoNotStopOthers fills the windows of all streams but one, as WebSockets do whose upstream takes nothing.
+func TestHTTP2BodiesThatNobodyReadsDoNotStopOthers(t *testing.T) {
+	release := make(chan struct{})
+	s := open(t, handler(func(x *core.Exchange, c core.Client) {
+		if string(x.Request.RawPath) == "/held" {
+			<-release
+			say("held")(x, c)
+			return
+		}
+		echo(x, c)
+	}), settings(), nil)
+	defer close(release)
+	nc, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := h2test.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	post := func(path string, body []byte) *h2test.Stream {
+		stream, err := c.Open(false, ":method", "POST", ":scheme", "http", ":path", path, ":authority", "gw.test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent := make(chan error, 1)
+		go func() {
+			_, err := stream.Write(body)
+			sent <- err
+		}()
+		select {
+		case err = <-sent:
+		case <-time.After(time.Minute):
+			err = errors.New("the connection's window does not open")
+		}
+		if err != nil {
+			t.Fatal(path, err)
+		}
+		return stream
+	}
+	window := make([]byte, c.Setting(http2.SettingInitialWindowSize))
+	for range c.Setting(http2.SettingMaxConcurrentStreams) - 1 {
+		post("/held", window)
+	}
+	last := post("/read", []byte("hello"))
+	if err := last.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if err := last.Wait(); err != nil || last.Status() != 200 {
+		t.Error(last.Status(), err)
 	}
 }
 
