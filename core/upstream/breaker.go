@@ -63,6 +63,9 @@ type pass struct {
 	probe  bool
 }
 
+// probing tells whether p's try still decides by itself: one that another has overtaken, which closed the breaker, is a try like all others.
+func (b *breaker) probing(p pass) bool { return p.probe && b.until.Load() != 0 }
+
 func (b *breaker) state(now core.Instant) BreakerState {
 	switch until := core.Instant(b.until.Load()); {
 	case until == 0:
@@ -113,7 +116,7 @@ func (b *breaker) succeeded(o *BreakerOptions, p pass) (closed bool) {
 	if b.ended(p); p.opened != b.opened.Load() {
 		return false
 	}
-	if p.probe {
+	if b.probing(p) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if p.opened != b.opened.Load() || b.until.Load() == 0 {
@@ -137,9 +140,9 @@ func (b *breaker) failed(o *BreakerOptions, p pass) (why string) {
 	if b.ended(p); p.opened != b.opened.Load() {
 		return ""
 	}
-	now := core.Now()
+	now, probing := core.Now(), b.probing(p)
 	switch row := b.row.Add(1); {
-	case p.probe:
+	case probing:
 		why = "it failed again when it was tried"
 	case o.Failures > 0 && row >= int32(o.Failures):
 		why = fmt.Sprintf("%d failures in a row", row)
@@ -155,7 +158,7 @@ func (b *breaker) failed(o *BreakerOptions, p pass) (why string) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if p.opened != b.opened.Load() || !p.probe && b.until.Load() != 0 {
+	if p.opened != b.opened.Load() || probing != (b.until.Load() != 0) { // another was faster
 		return ""
 	}
 	b.forget()

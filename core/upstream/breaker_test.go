@@ -152,6 +152,40 @@ func TestTriesFromBeforeItOpenedTellABreakerNothing(t *testing.T) {
 	})
 }
 
+func TestAProbeThatFailsAfterAnotherHasClosedABreakerIsOneFailure(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		u := breaking(t, upstream.BreakerOptions{Failures: 2, Probes: 2}, nil)
+		try(t, u, fails)
+		try(t, u, fails)
+		time.Sleep(10 * time.Second)
+		late, later := begin(t, u), begin(t, u)
+		late.Succeeded()
+		for range 5 {
+			try(t, u, succeeds)
+		}
+		later.Failed()
+		if state(u) != upstream.BreakerClosed {
+			t.Fatal("one late failure opened a breaker that was closed")
+		}
+		if try(t, u, fails); state(u) != upstream.BreakerOpen {
+			t.Fatal("the late failure did not count")
+		}
+	})
+}
+
+func TestABreakerThatWasTakenAwayComesBackClosed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		u := breaking(t, upstream.BreakerOptions{Failures: 1}, nil)
+		before := begin(t, u)
+		try(t, u, fails)
+		u = breaking(t, upstream.BreakerOptions{Failures: 1}, breaking(t, upstream.BreakerOptions{}, u))
+		before.Failed()
+		if !try(t, u, succeeds) || state(u) != upstream.BreakerClosed {
+			t.Fatalf("it is %s", state(u))
+		}
+	})
+}
+
 func TestABreakerLivesOnOverReloads(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		u := breaking(t, upstream.BreakerOptions{Failures: 1}, nil)

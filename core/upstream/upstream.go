@@ -64,7 +64,7 @@ type Upstream struct {
 	sticky
 	upgrades *upgrades // the same for all generations
 	retries  *retries  // likewise
-	breaker  *breaker  // likewise
+	breaker  *breaker  // the same for all generations in a row that have one
 
 	mu *sync.Mutex // guards the choice among endpoints while some are out; the same for all generations
 }
@@ -85,7 +85,10 @@ func New(o Options, prev *Upstream) (*Upstream, error) {
 	o.Endpoints = slices.Clone(o.Endpoints)
 	u := &Upstream{opts: o, mu: new(sync.Mutex), upgrades: new(upgrades), retries: newRetries(), breaker: new(breaker)}
 	if prev != nil {
-		u.mu, u.upgrades, u.retries, u.breaker = prev.mu, prev.upgrades, prev.retries, prev.breaker
+		u.mu, u.upgrades, u.retries = prev.mu, prev.upgrades, prev.retries
+		if o.Breaker.on() && prev.opts.Breaker.on() {
+			u.breaker = prev.breaker
+		}
 	}
 	for i, t := range o.Endpoints {
 		e, err := newEndpoint(o.Name, t, i)
