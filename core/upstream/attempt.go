@@ -40,7 +40,7 @@ func (u *Upstream) Begin(key string, tried []*core.Endpoint) (a Attempt, err err
 
 // BeginKept is Begin for a client that is to stay at an endpoint, if that may be asked and has not been tried in vain; kept may be nil.
 func (u *Upstream) BeginKept(kept *core.Endpoint, key string, tried []*core.Endpoint) (Attempt, error) {
-	if kept != nil && !slices.Contains(tried, kept) && u.live[kept.Index].health.admits(core.Now(), u.opts.Health.Probes) {
+	if kept != nil && !slices.Contains(tried, kept) && u.live[kept.Index].health.admits(core.Now(), &u.opts.Health) {
 		return u.BeginAt(kept)
 	}
 	return u.Begin(key, tried)
@@ -61,7 +61,7 @@ func (u *Upstream) BeginAt(e *core.Endpoint) (Attempt, error) {
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		now := core.Now()
-		a.probe = l.health.admits(now, u.opts.Health.Probes) && l.health.admit(now)
+		a.probe = l.health.admits(now, &u.opts.Health) && l.health.admit(now)
 	}
 	if u.metered != nil {
 		l.load.Enter()

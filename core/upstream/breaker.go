@@ -17,7 +17,7 @@ type BreakerOptions struct {
 	Errors   int           // failures in a hundred tries of the window that open it; 0: any
 	Window   time.Duration // over which tries are counted
 	Minimum  int           // tries within the window before Errors counts
-	Open     time.Duration // how long it stays open before it is tried again
+	Open     time.Duration // how long it stays open before it is tried again, and how long tries that last keep others from it
 	Probes   int           // tries at once then; one that succeeds closes it
 }
 
@@ -43,10 +43,11 @@ type breaker struct {
 	until  atomic.Int64  // core.Instant from which tries are let through; 0 is closed
 	opened atomic.Uint64 // how often it was opened: a try that began before tells nothing any more
 	probes atomic.Int32  // under way
+	tried  atomic.Int64  // core.Instant at which the latest of them was let through
 	row    atomic.Int32  // failures since the last success
 	window [windowParts]windowPart
 
-	mu sync.Mutex // held where the state changes
+	mu sync.Mutex // held where the state changes, and where a probe is let through
 }
 
 // windowParts is how many parts the window has: it moves on by one of them.
@@ -82,24 +83,40 @@ func (b *breaker) admit(o *BreakerOptions) (pass, error) {
 	if b.until.Load() == 0 {
 		return p, nil
 	}
-	if b.state(core.Now()) == BreakerOpen {
+	now := core.Now()
+	if b.state(now) == BreakerOpen {
 		return p, ErrBreakerOpen
 	}
-	if b.probes.Add(1) > int32(o.Probes) {
-		b.probes.Add(-1)
-		return p, ErrBreakerOpen
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch b.state(now) { // another may have been faster
+	case BreakerClosed:
+		return p, nil
+	case BreakerHalfOpen:
+		if b.room(o, now) {
+			b.probes.Add(1)
+			b.tried.Store(int64(now))
+			p.probe = true
+			return p, nil
+		}
 	}
-	p.probe = true
-	return p, nil
+	return p, ErrBreakerOpen
+}
+
+// room tells whether one more probe is let through. One that lasts, such as an upload whose client is slow, does not keep others from finding out: one
+// more is let through each time that Open has passed.
+func (b *breaker) room(o *BreakerOptions, now core.Instant) bool {
+	return b.probes.Load() < int32(o.Probes) || now.Sub(core.Instant(b.tried.Load())) >= o.Open
 }
 
 // admits tells whether a try would be let through now.
 func (b *breaker) admits(o *BreakerOptions) bool {
-	switch b.state(core.Now()) {
+	now := core.Now()
+	switch b.state(now) {
 	case BreakerClosed:
 		return true
 	case BreakerHalfOpen:
-		return b.probes.Load() < int32(o.Probes)
+		return b.room(o, now)
 	}
 	return false
 }

@@ -173,6 +173,35 @@ func TestAProbeThatFailsAfterAnotherHasClosedABreakerIsOneFailure(t *testing.T) 
 	})
 }
 
+func TestAProbeThatLastsKeepsNobodyFromTryingABreaker(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		u := breaking(t, upstream.BreakerOptions{Failures: 1}, nil)
+		try(t, u, fails)
+		time.Sleep(10 * time.Second)
+		slow := begin(t, u) // an upload whose client takes its time
+		time.Sleep(10*time.Second - time.Millisecond)
+		if try(t, u, succeeds) {
+			t.Fatal("another was let through at once")
+		}
+		time.Sleep(time.Millisecond)
+		if !try(t, u, ends) || try(t, u, succeeds) {
+			t.Fatal("want one more each time that open has passed")
+		}
+		time.Sleep(10 * time.Second)
+		if !try(t, u, fails) || state(u) != upstream.BreakerOpen {
+			t.Fatal("nobody finds out while one lasts")
+		}
+		time.Sleep(10 * time.Second)
+		if !try(t, u, succeeds) || state(u) != upstream.BreakerClosed {
+			t.Fatalf("it is %s while one lasts", state(u))
+		}
+		slow.Failed() // from before it was opened anew
+		if !try(t, u, succeeds) {
+			t.Fatal("the one that lasted opened it")
+		}
+	})
+}
+
 func TestABreakerThatWasTakenAwayComesBackClosed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		u := breaking(t, upstream.BreakerOptions{Failures: 1}, nil)

@@ -75,7 +75,7 @@ func (u *Upstream) count(e *core.Endpoint, take bool) {
 // admitted appends the endpoints that may be asked now, but for those that were tried.
 func (u *Upstream) admitted(ready, tried []*core.Endpoint, now core.Instant) []*core.Endpoint {
 	for _, e := range u.active {
-		if !slices.Contains(tried, e) && u.live[e.Index].health.admits(now, u.opts.Health.Probes) {
+		if !slices.Contains(tried, e) && u.live[e.Index].health.admits(now, &u.opts.Health) {
 			ready = append(ready, e)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // HealthOptions rule passive health: what requests tell about an endpoint.
 type HealthOptions struct {
 	Failures int           // consecutive failures that put an endpoint out
-	Out      time.Duration // how long it stays out before it is probed
+	Out      time.Duration // how long it stays out before it is probed, and how long probes that last keep others from it
 	Probes   int           // requests at once that try an endpoint again
 }
 
@@ -30,6 +30,7 @@ type health struct {
 	failures atomic.Int32
 	until    atomic.Int64 // core.Instant from which probes are let through; 0 is healthy, unhealthy is out by checks
 	probes   atomic.Int32 // under way
+	tried    atomic.Int64 // core.Instant at which the latest of them was let through
 }
 
 // unhealthy is the instant that never comes.
@@ -47,12 +48,14 @@ func (h *health) state(now core.Instant) healthState {
 	return out
 }
 
-func (h *health) admits(now core.Instant, probes int) bool {
+// admits tells whether the endpoint may be asked now. A probe that lasts, such as an upload whose client is slow, does not keep others from finding
+// out: one more is let through each time that Out has passed.
+func (h *health) admits(now core.Instant, o *HealthOptions) bool {
 	switch h.state(now) {
 	case healthy:
 		return true
 	case halfOpen:
-		return int(h.probes.Load()) < probes
+		return int(h.probes.Load()) < o.Probes || now.Sub(core.Instant(h.tried.Load())) >= o.Out
 	}
 	return false
 }
@@ -63,6 +66,7 @@ func (h *health) admit(now core.Instant) bool {
 		return false
 	}
 	h.probes.Add(1)
+	h.tried.Store(int64(now))
 	return true
 }
 

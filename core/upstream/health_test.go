@@ -111,6 +111,28 @@ func TestAnEndpointComesBackByItself(t *testing.T) {
 	})
 }
 
+func TestAProbeThatLastsKeepsNobodyFromTryingAnEndpoint(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		u := open(t, options(urlA, urlB), nil)
+		fail(t, u, "a", 3)
+		time.Sleep(10 * time.Second)
+		slow := at(t, u, "a") // an upload whose client takes its time
+		time.Sleep(10*time.Second - time.Millisecond)
+		if got := asked(t, u, 4); got != "bbbb" {
+			t.Fatalf("beside its one probe %s are asked", got)
+		}
+		time.Sleep(time.Millisecond)
+		at(t, u, "a").Succeeded()
+		if got := asked(t, u, 4); strings.Count(got, "a") != 2 {
+			t.Fatalf("after a later probe was answered %s are asked", got)
+		}
+		slow.Ended()
+		if got := asked(t, u, 4); strings.Count(got, "a") != 2 {
+			t.Fatalf("after the one that lasted %s are asked", got)
+		}
+	})
+}
+
 func TestEveryEndingOfAProbeLeavesTheState(t *testing.T) {
 	for _, c := range []struct {
 		name string
