@@ -162,7 +162,7 @@ func BenchmarkE2ETakeInRedis(b *testing.B) {
 	} {
 		b.Run(run.name, func(b *testing.B) {
 			p := new(limit.Registry).Plan()
-			l, err := p.Declare("api", limit.Options{Rate: rate(1_000_000, time.Second), Burst: 1_000_000, Redis: c, Hybrid: run.hybrid})
+			l, err := p.Declare("api", limit.Options{Rate: rate(1, time.Second), Burst: 1_000_000_000, Redis: c, Hybrid: run.hybrid})
 			if err != nil {
 				b.Fatal(err)
 			}
