@@ -41,6 +41,8 @@ func NewTokenBucket(o Options) (*TokenBucket, error) {
 func (b *TokenBucket) Take(key string, cost int64) (d Decision) {
 	hash := b.hash(key)
 	s := &b.shards[hash>>shardShift]
+	var now time.Duration
+	early := false // the clock was read before the bucket
 	for {
 		t := s.table.Load()
 		if t == nil {
@@ -52,11 +54,9 @@ func (b *TokenBucket) Take(key string, cost int64) (d Decision) {
 			d.Limit, d.RetryAfter, d.Window = t.burst, Never, t.window
 			return d
 		}
-		var now time.Duration
-		early := t.far // the clock is read before the bucket
-		if early {
+		if t.far && !early {
 			prefetch(&t.slots[t.line(hash)])
-			now = b.now()
+			now, early = b.now(), true
 		}
 		tat := t.find(hash)
 		if tat == nil && cost == 0 {
@@ -71,12 +71,14 @@ func (b *TokenBucket) Take(key string, cost int64) (d Decision) {
 		}
 		if owed == moved || !t.covers(now) {
 			b.prepare(s)
+			early = false
 			continue
 		}
 		at, charge := t.at(now), cost*t.per
 		debt := max(owed-at, 0) + charge
 		if debt > t.full && early {
 			if now = b.now(); !t.covers(now) {
+				early = false
 				continue
 			}
 			at = t.at(now)
@@ -91,6 +93,7 @@ func (b *TokenBucket) Take(key string, cost int64) (d Decision) {
 			t.grant(&d, debt)
 			return d
 		}
+		early = true // somebody else was faster: at once again
 	}
 }
 
