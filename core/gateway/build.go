@@ -99,6 +99,10 @@ func (g *Generation) buildUpstreams(log *slog.Logger, prev *Generation, errs *co
 			log.Error("upstream is not asked for a while, its circuit breaker is open", "upstream", u.Name, "open", u.Breaker.Open.String(), "error", why)
 		}
 		o.Closed = func() { log.Info("upstream is asked again, its circuit breaker is closed", "upstream", u.Name) }
+		o.Out = func(e *core.Endpoint) {
+			log.Warn("endpoint is out, its requests failed", "upstream", u.Name, "endpoint", e.String(), "failures", u.Health.Failures, "out", u.Health.Out.String())
+		}
+		o.Back = func(e *core.Endpoint) { log.Info("endpoint is back", "upstream", u.Name, "endpoint", e.String()) }
 		built, err := upstream.New(o, before)
 		if err != nil {
 			upstreamError(&u, err, errs)

@@ -86,15 +86,9 @@ func (a Attempt) Succeeded() {
 	if o := &a.up.opts; o.Breaker.on() && a.up.breaker.succeeded(&o.Breaker, a.pass) && o.Closed != nil {
 		o.Closed()
 	}
-	l := a.up.live[a.Endpoint.Index]
-	h := &l.health
-	if a.probe {
-		a.up.mu.Lock()
-		if h.probes.Add(-1); !h.healthy() && !h.dismissed() {
-			l.rise.begin(core.Now())
-			h.until.Store(0)
-		}
-		a.up.mu.Unlock()
+	h := &a.up.live[a.Endpoint.Index].health
+	if a.probe && a.broughtBack() && a.up.opts.Back != nil {
+		a.up.opts.Back(a.Endpoint)
 	}
 	if h.failures.Load() != 0 {
 		h.failures.Store(0)
@@ -118,20 +112,44 @@ func (a Attempt) Failed() {
 	if few && !a.probe {
 		return
 	}
+	if a.putOut(few) && u.opts.Out != nil {
+		u.opts.Out(a.Endpoint)
+	}
+}
+
+// broughtBack ends a probe that was answered well, and tells whether that brought its endpoint back.
+func (a Attempt) broughtBack() bool {
+	l := a.up.live[a.Endpoint.Index]
+	a.up.mu.Lock()
+	defer a.up.mu.Unlock()
+	if l.health.probes.Add(-1); l.health.healthy() || l.health.dismissed() {
+		return false
+	}
+	l.rise.begin(core.Now())
+	l.health.until.Store(0)
+	return true
+}
+
+// putOut draws the conclusion from a failure, and tells whether it put an endpoint out that was in.
+func (a Attempt) putOut(few bool) bool {
+	u := a.up
+	h := &u.live[a.Endpoint.Index].health
 	now := core.Now()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if a.probe {
 		h.probes.Add(-1)
 	}
+	in := h.healthy()
 	switch {
 	case h.dismissed():
-		return
-	case h.healthy() && (few || !u.othersReady(a.Endpoint, now)): // also when another probe has brought it back meanwhile
-		return
+		return false
+	case in && (few || !u.othersReady(a.Endpoint, now)): // also when another probe has brought it back meanwhile
+		return false
 	}
 	h.until.Store(int64(now.Add(u.opts.Health.Out)))
 	h.failures.Store(0)
+	return in
 }
 
 // Ended ends a try that tells nothing about the endpoint: the client left, or a connection that had rested was found closed.

@@ -328,3 +328,23 @@ func TestEndpointsAreReadFromTheirURL(t *testing.T) {
 		}
 	}
 }
+
+func TestItIsToldWhenRequestsPutAnEndpointOutOrBringItBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var told strings.Builder
+		o := options(urlA, urlB)
+		o.Out = func(e *core.Endpoint) { told.WriteString("out " + e.Authority + "\n") }
+		o.Back = func(e *core.Endpoint) { told.WriteString("back " + e.Authority + "\n") }
+		u := open(t, o, nil)
+		fail(t, u, "a", 3)
+		time.Sleep(10 * time.Second)
+		at(t, u, "a").Failed() // still out: nothing new
+		time.Sleep(10 * time.Second)
+		at(t, u, "a").Succeeded()
+		fail(t, u, "b", 2)
+		at(t, u, "b").Succeeded()
+		if want := "out a.test:1\nback a.test:1\n"; told.String() != want {
+			t.Errorf("told %q, want %q", told.String(), want)
+		}
+	})
+}

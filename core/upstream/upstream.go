@@ -41,6 +41,9 @@ type Options struct {
 
 	Opened func(why string) // called when the circuit breaker was opened; nil: nobody is told
 	Closed func()           // and when it was closed
+
+	Out  func(*core.Endpoint) // called when requests have put an endpoint out that was in; nil: nobody is told
+	Back func(*core.Endpoint) // and when one has brought it back
 }
 
 // Target is one endpoint as configured.
