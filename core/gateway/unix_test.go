@@ -30,7 +30,7 @@ func dialUnix(t *testing.T, path string) (net.Conn, *bufio.Reader) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { nc.Close() })
-	_ = nc.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = nc.SetReadDeadline(time.Now().Add(patience))
 	return nc, bufio.NewReader(nc)
 }
 

@@ -73,7 +73,7 @@ func (h *house) connect(c *h2test.Conn, lines ...string) *h2test.Stream {
 	if err != nil || s.Status() != 200 {
 		h.t.Fatalf("handshake: %v, status %d", err, s.Status())
 	}
-	_ = s.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = s.SetReadDeadline(time.Now().Add(patience))
 	return s
 }
 

@@ -151,7 +151,7 @@ func (h *house) socket() (net.Conn, *bufio.Reader) {
 		return h.socket2()
 	}
 	nc, r := h.dial()
-	_ = nc.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = nc.SetReadDeadline(time.Now().Add(patience))
 	send(h.t, nc, handshake+"\r\n")
 	head, err := readHead(r)
 	if err != nil || !strings.HasPrefix(head, "HTTP/1.1 101 ") {
@@ -797,6 +797,7 @@ func TestSocketsAreLeftAloneByReloadsOfOthers(t *testing.T) {
 		for i := range clients {
 			nc, r := h.socket()
 			clientsDone.Go(func() {
+				defer nc.Close()
 				rng := rand.New(rand.NewPCG(uint64(i), 7))
 				for range messages {
 					payload := bytes.Repeat([]byte{byte(i)}, rng.IntN(100_000))
@@ -808,7 +809,6 @@ func TestSocketsAreLeftAloneByReloadsOfOthers(t *testing.T) {
 					}
 				}
 				<-quiet
-				nc.Close()
 			})
 		}
 		for i := range 30 {

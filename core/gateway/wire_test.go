@@ -43,6 +43,9 @@ func readHead(r *bufio.Reader) (string, error) {
 }
 
 // dial opens a connection whose reads give up after five seconds.
+// patience is how long a test waits for what will come, on the slowest of machines.
+const patience = time.Minute
+
 func (h *house) dial() (net.Conn, *bufio.Reader) {
 	h.t.Helper()
 	nc, err := net.Dial("tcp", h.addr)
@@ -50,7 +53,7 @@ func (h *house) dial() (net.Conn, *bufio.Reader) {
 		h.t.Fatal(err)
 	}
 	h.t.Cleanup(func() { nc.Close() })
-	_ = nc.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = nc.SetReadDeadline(time.Now().Add(patience))
 	return nc, bufio.NewReader(nc)
 }
 

@@ -29,10 +29,15 @@ func TestTakeIsOneRoundTrip(t *testing.T) {
 		defer s.mu.Unlock()
 		return s.told > 0
 	}, func() string { return "" })
+	trips := func() int { // without those that tell of the gateway, as it does now and then
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.fake.Seen() - s.told
+	}
 	for _, l := range []limit.Limiter{one, all, first} {
-		before := s.fake.Seen()
+		before := trips()
 		l.Take("k", 1)
-		if n := s.fake.Seen() - before; n != 1 {
+		if n := trips() - before; n != 1 {
 			t.Errorf("%T: %d round trips", l, n)
 		}
 	}

@@ -81,7 +81,7 @@ func (f *Fake) Slow(key string, d time.Duration) { f.change(func() { f.slow[key]
 // Answer says how commands are answered, in the protocol's own form ("+OK\r\n"); "" leaves it to the server.
 func (f *Fake) Answer(answer func(args []string) string) { f.change(func() { f.answer = answer }) }
 
-// Seen is how many commands have come, without those that begin a connection.
+// Seen is how many commands have come, without those that begin a connection, and without PING, which clients send of themselves when a connection has rested.
 func (f *Fake) Seen() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -142,13 +142,16 @@ func (f *Fake) serve(c net.Conn) {
 func (f *Fake) reply(args []string) (text string, wait time.Duration, silent bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch name := strings.ToUpper(args[0]); name {
+	name := strings.ToUpper(args[0])
+	switch name {
 	case "HELLO":
 		return "-ERR unknown command 'HELLO'\r\n", 0, f.silent
 	case "CLIENT", "AUTH", "SELECT":
 		return "+OK\r\n", 0, f.silent
 	}
-	f.seen++
+	if name != "PING" {
+		f.seen++
+	}
 	wait = f.delay
 	for _, a := range args {
 		wait = max(wait, f.slow[a])
@@ -158,7 +161,7 @@ func (f *Fake) reply(args []string) (text string, wait time.Duration, silent boo
 			return text, wait, f.silent
 		}
 	}
-	switch strings.ToUpper(args[0]) {
+	switch name {
 	case "PING":
 		text = "+PONG\r\n"
 	case "GET":
