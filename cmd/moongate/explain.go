@@ -9,11 +9,13 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core"
 	"github.com/moongate/moongate/core/gateway"
+	"github.com/moongate/moongate/core/http1"
 	"github.com/moongate/moongate/luaapi"
 )
 
@@ -110,6 +112,9 @@ func (q *supposed) exchange() (*core.Exchange, error) {
 		}
 		r.Header.Add(line[0], line[1])
 	}
+	if !http1.IsAuthority(r.Host) {
+		return nil, usagef("%q is no host, or host:port", r.Host)
+	}
 	if err := q.attach(&r.Body); err != nil {
 		return nil, err
 	}
@@ -119,8 +124,17 @@ func (q *supposed) exchange() (*core.Exchange, error) {
 			r.Method = "POST"
 		}
 	}
+	switch {
+	case !core.IsToken(core.Bytes(r.Method)):
+		return nil, usagef("%q is no method", r.Method)
+	case r.Method == "CONNECT" || r.Method == "TRACE":
+		return nil, usagef("%s is not served, whatever the routes say", r.Method)
+	}
 	return x, nil
 }
+
+// mostBody bounds the body that is read from a file.
+const mostBody = 64 << 20
 
 func (q *supposed) attach(body *core.Body) error {
 	if q.body == "" {
@@ -129,9 +143,16 @@ func (q *supposed) attach(body *core.Body) error {
 	}
 	data := []byte(q.body)
 	if name, ok := strings.CutPrefix(q.body, "@"); ok {
-		var err error
-		if data, err = os.ReadFile(name); err != nil {
+		f, err := os.Open(name)
+		if err != nil {
 			return err
+		}
+		defer f.Close()
+		if data, err = io.ReadAll(io.LimitReader(f, mostBody+1)); err != nil {
+			return err
+		}
+		if len(data) > mostBody {
+			return usagef("--body: %s is longer than %d MiB", name, mostBody>>20)
 		}
 	}
 	body.Attach(bytes.NewReader(data), int64(len(data)))
@@ -145,6 +166,9 @@ func explain(file string, q *supposed, asJSON bool, out io.Writer) error {
 	c, err := conf.Load(file, conf.Options{Also: scripts.faults})
 	if err != nil {
 		return fmt.Errorf("%s is wrong:\n%w", file, err)
+	}
+	if !slices.ContainsFunc(c.Listeners, func(l conf.Listener) bool { return q.listener == "" || l.Name == q.listener }) {
+		return usagef("--listener: no listener is named %q", q.listener)
 	}
 	var filters *luaapi.Pipeline
 	build := func(parts gateway.Parts) (gateway.Built, error) {
