@@ -10,6 +10,9 @@ TOOL     := $(GO) tool -modfile=.ci/tools/go.mod
 
 export GOFLAGS
 
+# How long the tests of one package may take: a busy machine needs more than go test's ten minutes.
+LIMIT ?= 30m
+
 # The race detector needs a C compiler; tests run without it where there is none.
 RACE     := $(shell [ "$$($(GO) env CGO_ENABLED)" = 1 ] && command -v $$($(GO) env CC) >/dev/null 2>&1 && echo -race)
 
@@ -27,14 +30,14 @@ run: build ## build and serve conf/gateway.toml with the demo upstreams (CONFIG=
 
 test: ## all tests that need Go alone, with the race detector where there is a C compiler
 	@[ -n '$(RACE)' ] || echo 'no C compiler or no cgo: the tests run without the race detector'
-	$(GO) test $(RACE) ./...
+	$(GO) test $(RACE) -timeout $(LIMIT) ./...
 
 race: ## the same tests, which must have the race detector
-	CGO_ENABLED=1 $(GO) test -race ./...
+	CGO_ENABLED=1 $(GO) test -race -timeout $(LIMIT) ./...
 
 e2e: build ## the real binary against real curl, Redis, slapd and an OpenID provider, and Lua against lua5.1; fails where a tool is missing
 	@for tool in bash curl lua5.1 redis-server /usr/sbin/slapd; do command -v $$tool >/dev/null || { echo "make e2e needs $$tool"; exit 1; }; done
-	$(GO) test -tags e2e -count=1 $$(grep -rl --include='*_test.go' '^//go:build e2e' . | xargs -n1 dirname | sort -u)
+	$(GO) test -tags e2e -count=1 -timeout $(LIMIT) $$(grep -rl --include='*_test.go' '^//go:build e2e' . | xargs -n1 dirname | sort -u)
 
 lint: ## go vet, staticcheck, govulncheck, at the versions of .ci/tools/go.mod
 	$(GO) vet ./...
