@@ -93,7 +93,9 @@ func (o *Options) driver() (rueidis.ClientOption, error) {
 		// The driver asks a silent connection for a sign of life after KeepAlive and gives it ConnWriteTimeout.
 		Dialer: net.Dialer{Timeout: wait, KeepAlive: time.Second}, ConnWriteTimeout: wait,
 		PipelineMultiplex: multiplex, BlockingPoolSize: o.Connections, ReadBufferEachConn: buffer, WriteBufferEachConn: buffer,
-		DisableCache: true, DisableRetry: true, MaxFlushDelay: gather,
+		// Without AlwaysPipelining a connection that has always had one call at a time lets the first of a burst have its answer before the
+		// others are sent, and ends with that call when its time is up.
+		DisableCache: true, DisableRetry: true, AlwaysPipelining: true, MaxFlushDelay: gather,
 		ClusterOption: rueidis.ClusterOption{ShardsRefreshInterval: 15 * time.Second, MaxMovedRedirections: 5},
 	}
 	if o.Sentinel != "" {

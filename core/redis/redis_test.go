@@ -295,3 +295,21 @@ func TestOptionsThatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+// TestABurstGoesOutTogether: also on a connection that has had one call at a time until then.
+func TestABurstGoesOutTogether(t *testing.T) {
+	f := redistest.NewFake(t)
+	c, _ := client(t, of(f))
+	if _, err := c.Do("GET", "a"); err != nil {
+		t.Fatal(err)
+	}
+	before := f.Seen()
+	f.Silence(true)
+	var burst sync.WaitGroup
+	for range 8 {
+		burst.Go(func() { _, _ = c.Do("GET", "b") })
+	}
+	until(t, "all are sent with no answer there", func() bool { return f.Seen() == before+8 })
+	c.Close()
+	burst.Wait()
+}

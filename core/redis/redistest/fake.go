@@ -69,7 +69,8 @@ func (f *Fake) Down() {
 	}
 }
 
-// Silence makes the server swallow what comes, or answer again. What it swallowed it never answers.
+// Silence makes the server swallow what comes, or answer again: on new connections, for those that it swallowed from stay silent, as those do
+// that a firewall has forgotten.
 func (f *Fake) Silence(is bool) { f.change(func() { f.silent = is }) }
 
 // Delay makes every answer wait.
@@ -117,14 +118,14 @@ func (f *Fake) accept(l net.Listener) {
 }
 
 func (f *Fake) serve(c net.Conn) {
-	r := bufio.NewReader(c)
+	r, dead := bufio.NewReader(c), false
 	for {
 		args, err := read(r)
 		if err != nil {
 			return
 		}
 		text, wait, silent := f.reply(args)
-		if silent {
+		if dead = dead || silent; dead {
 			continue
 		}
 		select {
