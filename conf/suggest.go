@@ -6,10 +6,13 @@ import (
 	"strings"
 )
 
-// hint says what an unknown key may have meant: a near key of the same table, or the table that the key belongs to.
+// hint says what an unknown key may have meant: a near key of the same table, one that has it as a word, or the table that the key belongs to.
 func (s section[T]) hint(path, key string, everywhere []string) string {
 	if near := Nearest(key, s.names()); near != "" {
 		return fmt.Sprintf(": did you mean %s?", near)
+	}
+	if longer := withWord(key, s.names()); len(longer) > 0 {
+		return fmt.Sprintf(": did you mean %s?", orList(longer))
 	}
 	var homes []string
 	for _, known := range everywhere {
@@ -24,6 +27,17 @@ func (s section[T]) hint(path, key string, everywhere []string) string {
 		return ": the tables are " + strings.Join(s.names(), ", ")
 	}
 	return ": the keys here are " + strings.Join(s.names(), ", ")
+}
+
+// withWord returns the names that have word among their own: path_prefix and strip_prefix for prefix.
+func withWord(word string, names []string) []string {
+	var longer []string
+	for _, name := range names {
+		if slices.Contains(strings.Split(name, "_"), word) {
+			longer = append(longer, name)
+		}
+	}
+	return longer
 }
 
 func cutLast(key string) (table, last string, ok bool) {
