@@ -3,6 +3,8 @@ package conf
 import (
 	"net"
 	"net/netip"
+	"slices"
+	"strings"
 )
 
 // Admin is the operator's door. On an address that is not loopback everything but /metrics, /healthz and /readyz wants
@@ -31,6 +33,29 @@ func defaultAdmin() Admin { return Admin{Address: "127.0.0.1:9180"} }
 var adminSection = section[Admin]{
 	text("address", func(a *Admin) *string { return &a.Address }, listenAddress),
 	secret("token", func(a *Admin) *Secret { return &a.Token }),
+}
+
+// LoadAdmin reads [admin] alone, for whoever wants to ask the gateway that runs: what else is wrong with the configuration the gateway tells. Of
+// what is in o only Env and Files count. When the error, an Errors, says that the table or a file could not be read, what could not has its default.
+func LoadAdmin(file string, o Options) (Admin, error) {
+	l := newLoader(file, o)
+	c := &Config{Admin: defaultAdmin()}
+	top := l.read(file, Pos{File: file})
+	if top == nil {
+		return c.Admin, l.errs.Err()
+	}
+	l.include(top)
+	b := &binder{known: Keys(), pos: map[string]Pos{}}
+	if v, ok := top.Get("admin"); ok {
+		alone := &Table{}
+		alone.set("admin", v)
+		configSection.bind(b, "", alone, c)
+	}
+	errs := slices.DeleteFunc(append(l.errs, b.errs...), func(e Error) bool {
+		table, _, _ := strings.Cut(e.Key, ".")
+		return table != "" && table != "include" && table != "admin"
+	})
+	return c.Admin, errs.Err()
 }
 
 func (b *binder) checkAdmin(c *Config) {

@@ -26,16 +26,11 @@ type Options struct {
 //
 // All files are read as of one moment: when one changes meanwhile, Load begins anew.
 func Load(file string, o Options) (*Config, error) {
-	if o.Env == nil {
-		o.Env = os.LookupEnv
-	}
 	const tries = 5
 	for range tries {
-		snap := source.Take(o.Files)
-		l := &loader{file: file, snap: snap}
-		l.refs = references{env: o.Env, file: l.referred}
+		l := newLoader(file, o)
 		c, err := l.load(o)
-		if snap.Holds() {
+		if l.snap.Holds() {
 			return c, err
 		}
 	}
@@ -48,6 +43,15 @@ type loader struct {
 	file  string
 	snap  *source.Snapshot
 	bytes int
+}
+
+func newLoader(file string, o Options) *loader {
+	if o.Env == nil {
+		o.Env = os.LookupEnv
+	}
+	l := &loader{file: file, snap: source.Take(o.Files)}
+	l.refs = references{env: o.Env, file: l.referred}
+	return l
 }
 
 func (l *loader) load(o Options) (*Config, error) {
@@ -64,6 +68,7 @@ func (l *loader) load(o Options) (*Config, error) {
 		Scripts:  defaultScripts(),
 		Log:      defaultLog(),
 	}
+	c.Admin.Pos = Pos{File: l.file, Line: 1} // until it is written
 	b := &binder{known: Keys(), pos: map[string]Pos{}}
 	b.bindAll(top, c)
 	b.override(c, o)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,14 +16,11 @@ import (
 // adminPatience is how long a gateway may take to say what became of a reload.
 const adminPatience = 70 * time.Second
 
-// defaultAdmin is where a gateway's admin listener is unless its configuration says otherwise.
-const defaultAdmin = "127.0.0.1:9180"
-
 // door is where the admin listener of a running gateway is.
 type door struct {
 	address string
 	token   string
-	guess   error // why the address is only the default one
+	guess   error // why the configuration's [admin] is not known, when no address was given
 }
 
 // adminDoor finds the admin listener: at the address that was given, else where the configuration says.
@@ -31,19 +29,12 @@ func adminDoor(file, address string) door {
 	if d.address != "" && d.token != "" {
 		return d
 	}
-	c, err := conf.Load(file, conf.Options{})
-	if err != nil {
-		if d.address == "" {
-			d.address, d.guess = defaultAdmin, err
-		}
-		return d
-	}
+	configured, err := conf.LoadAdmin(file, conf.Options{})
 	if d.address == "" {
-		d.address = c.Admin.Address
+		d.guess = err
 	}
-	if d.token == "" {
-		d.token = string(c.Admin.Token)
-	}
+	d.address = cmp.Or(d.address, configured.Address)
+	d.token = cmp.Or(d.token, string(configured.Token))
 	return d
 }
 
@@ -69,7 +60,7 @@ func (d door) call(method, path string, answer any) error {
 	}
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return d.silence(err)
+		return d.explain(fmt.Errorf("no gateway answers: %w", err))
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<20))
@@ -78,7 +69,7 @@ func (d door) call(method, path string, answer any) error {
 	}
 	var no refusal
 	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusUnprocessableEntity && json.Unmarshal(body, &no) == nil && no.Message != "" {
-		return fmt.Errorf("%s answers %s: %s", d.address, resp.Status, no.Message)
+		return d.explain(fmt.Errorf("%s answers %s: %s", d.address, resp.Status, no.Message))
 	}
 	if err := json.Unmarshal(body, answer); err != nil {
 		return fmt.Errorf("%s is no admin listener of moongate: it answers %s", d.address, resp.Status)
@@ -86,11 +77,12 @@ func (d door) call(method, path string, answer any) error {
 	return nil
 }
 
-func (d door) silence(err error) error {
+// explain adds to why a gateway was asked in vain that it may be the wrong one.
+func (d door) explain(err error) error {
 	if d.guess == nil {
-		return fmt.Errorf("no gateway answers: %w", err)
+		return err
 	}
-	return fmt.Errorf("no gateway answers: %w\nthe address is a guess, because the configuration cannot be read:\n%w", err, d.guess)
+	return fmt.Errorf("%w\n%s was asked, but [admin] of the configuration is not known:\n%w", err, d.address, d.guess)
 }
 
 // printLines prints one text a line.

@@ -36,6 +36,9 @@ func reload(d door, out io.Writer) error {
 	if !a.OK {
 		return fmt.Errorf("refused with %s; the gateway goes on with what it had", plural(len(a.Errors), "error"))
 	}
+	if d.guess != nil {
+		fmt.Fprintf(out, "warning: %s was asked, but [admin] of the configuration is not known: %s\n", d.address, d.guess)
+	}
 	fmt.Fprintf(out, "reloaded: generation %d serves, after %.0f ms\n", a.Generation, a.Milliseconds)
 	return nil
 }
