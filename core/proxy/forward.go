@@ -46,6 +46,7 @@ type Leg struct {
 	trying   bool // a try holds what settle gives back
 	finished bool
 	lapsed   bool // the try that failed did so because its connection, which had rested, was found closed
+	refused  bool // or because the endpoint, which speaks HTTP/2, would not look at the request
 
 	retrying bool             // a status may mean that the request, whose body is whole, is made once more
 	retried  int              // how often it was
@@ -205,9 +206,9 @@ func (l *Leg) settle(err error) (again bool) {
 	l.lapsed = l.stale(s)
 	l.resume()
 	l.x.Lifeline.Release()
-	unseen := false // by the endpoint
+	l.refused = false
 	if l.round != nil {
-		unseen = l.round.unseen(s.err)
+		l.refused = l.round.unseen(s.err)
 		l.round.end()
 		l.round = nil
 	}
@@ -221,7 +222,7 @@ func (l *Leg) settle(err error) (again bool) {
 		errors.Is(err, errDeadline):
 		l.attempt.Ended()
 		return false
-	case unseen:
+	case l.refused:
 		l.attempt.Ended()
 		return l.x.Request.Body.Rewind()
 	case s.phase == connecting:

@@ -26,6 +26,8 @@ type outgoing struct {
 	since   core.Instant // of the last change of reading
 	stopped bool
 	settled bool  // the answer has come: the body is sent once
+	closed  bool  // the transport wants no more
+	cut     bool  // a read was ended by this side
 	err     error // of the client
 }
 
@@ -67,7 +69,7 @@ func (o *outgoing) Read(p []byte) (int, error) {
 				o.trailer[name] = append(o.trailer[name], string(f.Value))
 			}
 		}
-	} else if err != nil {
+	} else if err != nil && !o.cut {
 		o.err = err
 		o.r.cancel(err) // no answer to half a request is worth waiting for
 	}
@@ -79,7 +81,7 @@ func (o *outgoing) Read(p []byte) (int, error) {
 func (o *outgoing) enter() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.stopped {
+	if o.stopped || o.closed {
 		return false
 	}
 	o.reading, o.since = true, core.Now()
@@ -107,8 +109,28 @@ func (r *round) ask() bool {
 	return !r.over && r.l.client.Continue() == nil
 }
 
-// Close implements io.Closer for the transport, which may call it while it reads.
-func (o *outgoing) Close() error { return nil }
+// Close implements io.Closer for the transport, which calls it when it wants no more of the body. It may do so while it reads, and then waits
+// for the read before it tells anybody why: a client that says nothing would keep what the endpoint has said for itself.
+func (o *outgoing) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed = true; o.waits() {
+		time.AfterFunc(lastBytes, o.interrupt)
+	}
+	return nil
+}
+
+// waits tells whether a read keeps the answer to a try from being known. It is called with the lock held.
+func (o *outgoing) waits() bool { return o.reading && !o.settled && !o.stopped }
+
+func (o *outgoing) interrupt() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.waits() {
+		o.cut = true
+		o.r.l.client.StopBody()
+	}
+}
 
 // settle says that the answer has come.
 func (o *outgoing) settle() {
@@ -134,7 +156,8 @@ func (o *outgoing) fault() error {
 	return o.err
 }
 
-// stop lets nobody read the body any more. A read that is under way is given a moment and then ended.
+// stop lets nobody read the body any more. A read that is under way is given a moment and then ended; that of a call of gRPC at once, since such
+// calls are often over before their client is.
 func (o *outgoing) stop() {
 	if o.none {
 		return
@@ -144,7 +167,11 @@ func (o *outgoing) stop() {
 	o.stopped = true
 	if o.reading {
 		client, ended := o.r.l.client, make(chan struct{})
-		timer := time.AfterFunc(lastBytes, func() {
+		moment := lastBytes
+		if o.r.l.x.Request.IsGRPC() {
+			moment = 0
+		}
+		timer := time.AfterFunc(moment, func() {
 			defer close(ended)
 			client.StopBody()
 		})
