@@ -13,6 +13,8 @@ type binder struct {
 	warn  Errors
 	known []string       // every key there is, for hints
 	pos   map[string]Pos // every key that was written, dotted, to its place
+
+	misnamed []string // upstreams whose names are none, "" where it may be any: who refers to one of them is not wrong besides
 }
 
 // field is one key of a table: its name, and what writes a value into the table's struct. keys lists what is known

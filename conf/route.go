@@ -142,11 +142,16 @@ func (b *binder) bindRoutes(key string, v Value, c *Config) {
 		routeSection.bind(b, path, t, &r)
 		r.Upstream = target
 		b.checkRoute(path, t, &r)
+		named := !b.faulty(path+".name") && !b.faulty(path+".path") // what is made of them says nothing
 		if pos, twice := first[r.Name]; twice {
-			b.errs.Add(b.where(path+".name", t.Pos), key, "the name %q is taken by the route in %s: give this one another", r.Name, pos)
+			if named {
+				b.errs.Add(b.where(path+".name", t.Pos), key, "the name %q is taken by the route in %s: give this one another", r.Name, pos)
+			}
 			continue
 		}
-		first[r.Name] = t.Pos
+		if named {
+			first[r.Name] = t.Pos
+		}
 		c.Routes = append(c.Routes, r)
 	}
 }
@@ -188,6 +193,9 @@ func (b *binder) resolveUpstream(path string, t *Table, c *Config, upstreams map
 }
 
 func (b *binder) unknownUpstream(key string, pos Pos, target string, c *Config) {
+	if slices.Contains(b.misnamed, target) || slices.Contains(b.misnamed, "") {
+		return
+	}
 	var names []string
 	for _, u := range c.Upstreams {
 		if !u.Anonymous {

@@ -134,6 +134,7 @@ func (b *binder) bindUpstreams(key string, v Value, c *Config) {
 		upstreamSection.bind(b, path, t, &u)
 		b.checkUpstream(path, &u)
 		if u.Name == "" {
+			b.misname(t)
 			continue
 		}
 		if pos, twice := first[u.Name]; twice {
@@ -142,6 +143,18 @@ func (b *binder) bindUpstreams(key string, v Value, c *Config) {
 		}
 		first[u.Name] = t.Pos
 		c.Upstreams = append(c.Upstreams, u)
+	}
+}
+
+// misname remembers an upstream whose name is none, or could not be read, which may be any.
+func (b *binder) misname(t *Table) {
+	v, written := t.Get("name")
+	name, ok := v.V.(string)
+	switch {
+	case written && (v.broken || !ok):
+		b.misnamed = append(b.misnamed, "")
+	case written:
+		b.misnamed = append(b.misnamed, name)
 	}
 }
 
