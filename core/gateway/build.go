@@ -287,9 +287,13 @@ func (g *Generation) buildIdentity(filters []string) {
 
 func serverSettings(c *conf.Config) server.Settings {
 	return server.Settings{
-		Head:        http1.HeadLimits{Head: int(c.HTTP.MaxHead), Line: int(c.HTTP.MaxURL)},
+		Head:        headLimits(c),
 		HeadTimeout: c.HTTP.HeadTimeout, IdleTimeout: c.HTTP.IdleTimeout, BodyIdle: c.HTTP.BodyIdle,
 		MinRate: c.HTTP.MinRate, RateGrace: c.HTTP.RateGrace,
 		WebSockets: c.HTTP.WebSockets,
 	}
+}
+
+func headLimits(c *conf.Config) http1.HeadLimits {
+	return http1.HeadLimits{Head: int(c.HTTP.MaxHead), Line: int(c.HTTP.MaxURL)}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core"
+	"github.com/moongate/moongate/core/http1"
 	"github.com/moongate/moongate/core/route"
 )
 
@@ -26,9 +27,13 @@ type Other struct {
 // Explain says what would become of a request: x as it stands when its head has been read. It settles what the gateway settles when a
 // request arrives (client, path, parameters), in x.
 func (g *Generation) Explain(x *core.Exchange) (*Explanation, error) {
+	err := headLimits(g.config).Fit(appendHead(nil, &x.Request))
 	g.arrive(x)
+	if err == nil {
+		err = g.match(x, nil)
+	}
 	e := new(Explanation)
-	if err := g.match(x, nil); err != nil {
+	if err != nil {
 		var ok bool
 		if e.Refused, ok = errors.AsType[*core.Error](err); !ok {
 			return nil, err
@@ -56,4 +61,17 @@ func (g *Generation) Explain(x *core.Exchange) (*Explanation, error) {
 		e.Others = append(e.Others, Other{r, missed})
 	}
 	return e, nil
+}
+
+// appendHead appends the head of a request as it comes over HTTP/1.1.
+func appendHead(out []byte, r *core.Request) []byte {
+	out = append(append(append(out, r.Method...), ' '), r.RawPath...)
+	if r.HasQuery {
+		out = append(append(out, '?'), r.RawQuery...)
+	}
+	out = append(out, " HTTP/1.1\r\n"...)
+	for _, f := range r.Header.Fields() {
+		out = http1.AppendField(out, f.Name, f.Value)
+	}
+	return append(out, "\r\n"...)
 }

@@ -14,6 +14,17 @@ type HeadLimits struct {
 	Line int // request line
 }
 
+// Fit tells what a connection with these limits says of a whole head, the empty line at its end included: nil, or the *core.Error that answers it.
+func (l HeadLimits) Fit(head []byte) error {
+	if err := headFits(head, l.Head, l.Line); err != nil {
+		return err
+	}
+	if bytes.Count(head, []byte("\r\n")) > MaxFields+2 { // with the lines at both ends
+		return ErrTooManyFields
+	}
+	return nil
+}
+
 // MaxFields bounds the lines of one head, so that looking a name up stays cheap whatever a peer sends.
 const MaxFields = 500
 
