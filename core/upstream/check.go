@@ -169,7 +169,7 @@ func (c *checks) state() Checked {
 // Checked tells what the checks of an endpoint have found.
 func (u *Upstream) Checked(e *core.Endpoint) Checked { return u.live[e.Index].checks.state() }
 
-// loop checks an endpoint that never was at once, and then again and again. A check that takes longer than the interval delays the next: there is
+// loop checks an endpoint that never was soon, and then again and again. A check that takes longer than the interval delays the next: there is
 // never more than one.
 func (c *checker) loop(ctx context.Context) {
 	defer close(c.ended)
@@ -191,13 +191,18 @@ func (c *checker) loop(ctx context.Context) {
 	}
 }
 
-// first is the time until the first check: whoever checked before has done so not long ago.
+// maxSpread bounds how late the first check comes: until then an endpoint is taken to be well.
+const maxSpread = time.Second
+
+// first is the time until the first check: some of a tenth of the interval, so that not all endpoints are asked at once when the gateway starts,
+// or gets other settings while checks are under way. Whoever checked before has done so not long ago.
 func (c *checker) first() time.Duration {
+	spread := time.Duration(rand.Int64N(int64(min(c.opts.Interval/10, maxSpread)) + 1))
 	s := c.live.checks.state()
 	if s.At == 0 {
-		return 0
+		return spread
 	}
-	return max(0, c.opts.Interval-core.Now().Sub(s.At))
+	return max(spread, c.opts.Interval-core.Now().Sub(s.At))
 }
 
 // pause is the interval, give or take a tenth, so that many gateways do not come at once.

@@ -208,6 +208,36 @@ func TestReloadsNeitherDoubleNorForgetChecks(t *testing.T) {
 	}
 }
 
+// TestChecksDoNotBeginTogether: neither when the gateway starts, nor when a reload changes their settings while they are under way.
+func TestChecksDoNotBeginTogether(t *testing.T) {
+	const many = 20
+	came := make(chan time.Time, 2*many)
+	var urls []string
+	for range many {
+		s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			came <- time.Now()
+			<-r.Context().Done()
+		}))
+		t.Cleanup(s.Close)
+		urls = append(urls, s.URL)
+	}
+	o := checked(urls...)
+	o.Check.Interval = 10 * time.Second
+	var u *upstream.Upstream
+	for _, path := range []string{"/health", "/other"} {
+		o.Check.Path = path
+		u = watched(t, o, u)
+		first := <-came
+		last := first
+		for range many - 1 {
+			last = <-came
+		}
+		if last.Sub(first) < 100*time.Millisecond { // of a second; twenty come that close to each other once in 10^18 times
+			t.Errorf("%s: %d endpoints were asked within %v", path, many, last.Sub(first))
+		}
+	}
+}
+
 func TestAnEndpointThatIsCheckedNoMoreIsTrusted(t *testing.T) {
 	s := answering(t, 503)
 	u := watched(t, checked(s.URL), nil)
