@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"os"
 	"sync"
@@ -37,6 +38,9 @@ type app struct {
 func openApp(o runOptions, s streams) (*app, error) {
 	a := &app{options: o, started: time.Now()}
 	a.log = slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: &a.level}))
+	libraries := slog.NewLogLogger(a.log.Handler(), slog.LevelDebug) // whose lines others can have them write, such as endpoints that break HTTP/2
+	log.SetFlags(0)
+	log.SetOutput(libraries.Writer())
 	a.admin = admin.NewServer(a.log)
 	a.scripts = newScripting(a.log)
 	var err error

@@ -2,6 +2,7 @@ package http1
 
 import (
 	"bytes"
+	"net/netip"
 
 	"github.com/moongate/moongate/core"
 )
@@ -152,13 +153,11 @@ func validHost(b []byte) bool {
 	host, port := b, []byte(nil)
 	if b[0] == '[' {
 		end := bytes.IndexByte(b, ']')
-		if end < 3 {
+		if end < 3 || bytes.IndexByte(b[:end], '%') >= 0 { // a zone is of no use to others (RFC 9844)
 			return false
 		}
-		for _, c := range b[1:end] {
-			if !hexDigit(c) && c != ':' && c != '.' {
-				return false
-			}
+		if a, err := netip.ParseAddr(string(b[1:end])); err != nil || !a.Is6() {
+			return false
 		}
 		if port = b[end+1:]; len(port) > 0 && port[0] != ':' {
 			return false

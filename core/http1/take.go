@@ -17,6 +17,12 @@ func (c *Conn) Take() []byte {
 // IsAuthority tells whether b is uri-host [":" port] of RFC 3986 section 3.2.2 without user information.
 func IsAuthority(b []byte) bool { return len(b) > 0 && validHost(b) }
 
+// IsLength tells whether b is a Content-Length (RFC 9110 section 8.6) that fits int64.
+func IsLength(b []byte) bool {
+	_, ok := parseLength(b)
+	return ok
+}
+
 // Brimful tells whether the last read took as much as it had room for, or as it was allowed to: then nobody knows whether the peer has sent
 // more.
 func (c *Conn) Brimful() bool { return c.brimful }

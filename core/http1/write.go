@@ -62,13 +62,9 @@ func AppendChunk(dst, data []byte) []byte {
 func AppendLastChunk(dst []byte, trailer *core.Header) []byte {
 	dst = append(dst, "0\r\n"...)
 	for _, f := range trailer.Fields() {
-		if TrailerAllowed(f.Kind) {
+		if TrailerAllowed(f.Name) {
 			dst = AppendField(dst, f.Name, f.Value)
 		}
 	}
 	return append(dst, "\r\n"...)
 }
-
-// TrailerAllowed tells whether a name of this kind may stand in a trailer section: no framing, routing, credentials or content metadata
-// (RFC 9110 section 6.5.1).
-func TrailerAllowed(k core.Kind) bool { return k == core.KindOther }

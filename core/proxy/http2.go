@@ -122,8 +122,11 @@ func (r *round) sent(now core.Instant) {
 func (r *round) interim(status int, header textproto.MIMEHeader) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.over || status == 100 {
+	switch {
+	case r.over || status == 100:
 		return nil
+	case status == 101: // which HTTP/2 does not have (RFC 9113 section 8.6)
+		return &malformed{errUnasked}
 	}
 	var h core.Header
 	fillHeader(&h, http.Header(header))
@@ -143,10 +146,16 @@ func (r *round) fault(err error) error {
 		return &step{receiving, err}
 	case strings.Contains(err.Error(), "COMPRESSION_ERROR"): // which the transport also calls a field that is longer than all it takes
 		return &step{receiving, &malformed{fmt.Errorf("%w, or %w", err, errLargeHead)}}
-	case strings.Contains(err.Error(), "malformed"), strings.Contains(err.Error(), "header list"):
+	case strings.Contains(err.Error(), "malformed"), strings.Contains(err.Error(), "header list"), foundMalformed(err):
 		return &step{receiving, &malformed{err}}
 	}
 	return &step{receiving, err}
+}
+
+// foundMalformed tells whether a stream has ended because the transport took the answer for no HTTP, and not because the endpoint has reset it.
+func foundMalformed(err error) bool {
+	var reset streamError
+	return errors.As(err, &reset) && reset.Code == protocolError && reset.Cause != nil && reset.Cause.Error() != "received from peer"
 }
 
 // streamError is the standard library's error of a stream that an endpoint has reset, as it shows it to others.
@@ -158,8 +167,11 @@ type streamError struct {
 
 func (e streamError) Error() string { return fmt.Sprintf("stream reset with code %d", e.Code) }
 
-// refusedStream is the code of a request that the endpoint has not looked at (RFC 9113 section 8.7).
-const refusedStream = 7
+// Codes of RFC 9113 section 7. A stream that is refused is one of a request that the endpoint has not looked at (section 8.7).
+const (
+	protocolError = 1
+	refusedStream = 7
+)
 
 // unseen tells whether a round ended with an error that says, or means, that the endpoint has done nothing about the request.
 func (r *round) unseen(err error) bool {
@@ -323,7 +335,7 @@ func announced(h *core.Header, forbidden func([]byte) bool) http.Header {
 			continue
 		}
 		for item, rest := core.NextItem(f.Value); item != nil; item, rest = core.NextItem(rest) {
-			if core.IsToken(item) && http1.TrailerAllowed(core.KindOf(item)) && (forbidden == nil || !forbidden(item)) {
+			if core.IsToken(item) && http1.TrailerAllowed(item) && (forbidden == nil || !forbidden(item)) {
 				if t == nil {
 					t = http.Header{}
 				}
@@ -352,12 +364,13 @@ func headFits(h http.Header) error {
 	return nil
 }
 
+// fillHeader takes lines over. White space around their values ends here: HTTP/1.1 does not count it, and HTTP/2 does not have it.
 func fillHeader(h *core.Header, from http.Header) {
 	for name, values := range from {
 		key := core.Bytes(name)
 		kind := core.KindOf(key)
 		for _, v := range values {
-			h.Append(key, core.Bytes(v), kind)
+			h.Append(key, core.Trim(core.Bytes(v)), kind)
 		}
 	}
 }
@@ -375,8 +388,9 @@ func (r *round) receive() error {
 		return &step{receiving, &malformed{err}}
 	}
 	fillHeader(&w.Header, r.resp.Header)
-	if w.Header.CountKind(core.KindContentLength) > 1 {
-		return &step{receiving, &malformed{errLengths}}
+	if err := wellFormed(r.resp.Status, &w.Header); err != nil {
+		w.Status = 0
+		return &step{receiving, &malformed{err}}
 	}
 	x.Times.FirstByte = core.Now()
 	if x.Times.Sent == 0 {
@@ -407,8 +421,29 @@ func (r *round) receive() error {
 
 var (
 	errStatus  = errors.New("status that is none")
-	errLengths = errors.New("more than one length")
+	errLength  = errors.New("more than one content-length, or one that is no number")
+	errHopLine = errors.New("header line that belongs to a connection")
 )
+
+// wellFormed holds a head to what the transport does not ask of it: a status of three digits, one length that is a number, and no lines of a
+// connection (RFC 9113 sections 8.1.1, 8.2.2 and 8.3.2).
+func wellFormed(status string, h *core.Header) error {
+	if len(status) < 4 || status[3] != ' ' || status[0] < '1' || status[0] > '5' {
+		return errStatus
+	}
+	lengths := 0
+	for _, f := range h.Fields() {
+		switch {
+		case f.Kind.Hop() && f.Kind != core.KindTrailer:
+			return errHopLine
+		case f.Kind == core.KindContentLength:
+			if lengths++; lengths > 1 || !http1.IsLength(f.Value) {
+				return errLength
+			}
+		}
+	}
+	return nil
+}
 
 // Read implements io.Reader: the answer's body. It returns io.EOF only after the last byte, with the trailers at hand.
 func (r *round) Read(p []byte) (int, error) {

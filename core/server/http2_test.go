@@ -471,6 +471,11 @@ func TestHTTP2HeadsThatCannotBeMeantAreRefused(t *testing.T) {
 		"upper-case name":           {with("X-Up", "1"), "reset 1"},
 		"unknown pseudo":            {with(":x", "1"), "reset 1"},
 		"line break in a value":     {with("x", "a\r\nb"), "reset 1"},
+		"a value behind a space":    {with("x", " a"), "status 400"},
+		"a value before a tab":      {with("x", "a\t"), "status 400"},
+		"a value that is a space":   {with("x", " "), "status 400"},
+		"an empty value":            {with("x", ""), "status 200"},
+		"a space inside of a value": {with("x", "a b"), "status 200"},
 	} {
 		r := dial2(t, s.addr)
 		flags, first := byte(5), block(c.head...)

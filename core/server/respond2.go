@@ -65,7 +65,7 @@ func (c *stream) Respond() error {
 	}
 	h := c.w.Header()
 	for _, f := range w.Body.Trailer.Fields() {
-		if http1.TrailerAllowed(f.Kind) {
+		if http1.TrailerAllowed(f.Name) {
 			name := http.TrailerPrefix + textproto.CanonicalMIMEHeaderKey(string(f.Name))
 			h[name] = append(h[name], string(f.Value))
 		}

@@ -144,6 +144,7 @@ var (
 	errLongURL   = &core.Error{Status: 414, Public: "request target too long"}
 	errBigHead   = &core.Error{Status: 431, Public: "header too large"}
 	errLength    = &core.Error{Status: 400, Public: "malformed, repeated or wrong content-length"}
+	errBlank     = &core.Error{Status: 400, Public: "header value with white space at its end"}
 	errTypes     = &core.Error{Status: 400, Public: "repeated content-type"}
 	errExpect    = &core.Error{Status: 417, Public: "unknown expectation"}
 	errTE        = &core.Error{Status: 400, Public: "te may only be trailers"}
@@ -233,6 +234,9 @@ func (c *stream) readFields(r *http.Request, set *limits) *core.Error {
 			trailers = true
 		}
 		for _, v := range values {
+			if blankAtAnEnd(v) {
+				return errBlank
+			}
 			size += len(name) + len(v) + 4
 			q.Header.Append(key, core.Bytes(v), kind)
 		}
@@ -249,6 +253,12 @@ func (c *stream) readFields(r *http.Request, set *limits) *core.Error {
 		return errTE
 	}
 	return nil
+}
+
+// blankAtAnEnd tells whether a value begins or ends with what HTTP/1.1 does not count as part of one, and HTTP/2 does not allow (RFC 9113 section
+// 8.2.1): filters here would see another value than the upstream.
+func blankAtAnEnd(v string) bool {
+	return v != "" && (v[0] == ' ' || v[0] == '\t' || v[len(v)-1] == ' ' || v[len(v)-1] == '\t')
 }
 
 // attachBody joins the body and holds its announced length against what the frames say.
@@ -314,7 +324,7 @@ func (b *body2) trailers() {
 	for name, values := range b.src.Trailer {
 		key := core.Bytes(textproto.CanonicalMIMEHeaderKey(name))
 		for _, v := range values {
-			trailer.Append(key, core.Bytes(v), core.KindOf(key))
+			trailer.Append(key, core.Trim(core.Bytes(v)), core.KindOf(key))
 		}
 	}
 }
