@@ -120,6 +120,22 @@ func TestWrongSettingsAreRefusedAtTheirKey(t *testing.T) {
 	}
 }
 
+func TestALimiterMayBeNamedByDefault(t *testing.T) {
+	script := map[string]string{"filter": `return {
+  stage = "limit", config = { limiter = { "string", default = "tenants" }, rate = "rate" },
+  on_request = function(req, ctx, conf) gw.limit.take(conf) end,
+}`}
+	for settings, want := range map[string]string{
+		"[limiter.tenants]\nrate = 5\n": "",
+		"[filter.filter]\nrate = 5\n":   "",
+		"":                              `scripts/filter.lua:1: filter.filter.limiter: there is no limiter "tenants": add a [limiter.tenants] with its rate`,
+	} {
+		if got := strings.Join(refusal(t, settings, script), "\n"); got != want {
+			t.Errorf("%s\ngot  %q\nwant %q", settings, got, want)
+		}
+	}
+}
+
 func TestAllFaultsAreToldAtOnce(t *testing.T) {
 	got := refusal(t, `
 [filter.typed]

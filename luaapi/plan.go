@@ -196,12 +196,16 @@ func (b *builder) limiterOf(route string, f *filter, set *settings, written *con
 	}
 	name := route + "/" + f.name
 	pos, key := set.where, set.key
+	value, hasRate := written.Get("rate")
 	shared, isNamed := written.Get("limiter")
-	if isNamed {
+	switch {
+	case isNamed:
 		name, _ = shared.V.(string)
 		pos, key = shared.Pos, set.key+".limiter"
+	case !hasRate && named != nil && named.fallback != nil:
+		name, isNamed = named.fallback.V.(string)
+		key = set.key + ".limiter"
 	}
-	value, hasRate := written.Get("rate")
 	if !hasRate && rateField != nil && rateField.fallback != nil && !isNamed {
 		value, hasRate = *rateField.fallback, true
 	}
