@@ -24,7 +24,9 @@ func Docs(testing []vm.Func) map[string]string {
 	files := map[string]string{"scripts/types/gw.d.lua": stubs()}
 	index := "# What scripts see\n\n" + generated + "\nA filter is told in [scripts/README.md](../../scripts/README.md). These are its tools:\n\n"
 	for _, page := range append(pages(), page{file: "testing", title: "Tests", funcs: testing,
-		intro: "what `NAME_test.lua` sees beside the standard library; each test is a function that gets `t`."}) {
+		notes: testingNotes,
+		intro: "what `NAME_test.lua` sees beside the standard library and those functions of gw that need no request (gw." + strings.Join(plainModules, ", gw.") +
+			"); each test is a function that gets `t`."}) {
 		files["docs/lua/"+page.file+".md"] = page.text()
 		index += "- [" + page.title + "](" + page.file + ".md): " + page.intro + "\n"
 	}
@@ -33,6 +35,37 @@ func Docs(testing []vm.Func) map[string]string {
 }
 
 const generated = "<!-- Made by `go run ./luaapi/gen` of the binding table in luaapi; changes here are lost. -->\n"
+
+// testingNotes stand behind the functions that tests have; a test of luatest runs the piece of Lua in them.
+const testingNotes = `
+## A whole test
+
+For a filter that asks another upstream for the customer of an order:
+
+` + "```lua" + `
+test("adds the customer, asked for once", function(t)
+  t.config { customers = "crm" }
+  t.toml [=[
+[[upstream]]
+name = "crm"
+endpoints = ["http://127.0.0.1:9"]
+]=]
+  t.answer { headers = { ["Content-Type"] = "application/json" }, body = '{"id":1,"customer_id":7}' }
+  t.calls(function(call)
+    t.equal(call.path, "/customers/7")
+    return { body = '{"name":"Ann"}' }
+  end)
+  local res = t.request { path = "/orders/1", headers = { Accept = "application/json" } }
+  t.equal(gw.json.decode(res.body).customer, "Ann")
+  t.equal(res.forwarded.upstream, "main")
+  t.equal(#res.calls, 1)
+  t.equal(#t.request({ path = "/orders/1" }).calls, 0)
+end)
+` + "```" + `
+
+A line of a test that fails has its place, and below it why the gateway failed the test's last request, if it did: a filter that breaks
+answers 500, and its error is in res.error, too.
+`
 
 // page is one page of the documentation.
 type page struct {

@@ -71,7 +71,7 @@ func redisArg(a vm.Args) *redis.Client {
 	w := worldOf(a.VM)
 	client := w.redis.Get(name)
 	if client == nil {
-		known := "there is none"
+		known := "no Redis is configured"
 		if names := w.redis.Names(); len(names) > 0 {
 			known = "there are " + strings.Join(names, ", ")
 		}

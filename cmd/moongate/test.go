@@ -67,6 +67,9 @@ func printFailures(out io.Writer, file string, results []luatest.Result, took ti
 		if r.Err != nil {
 			failed++
 			fmt.Fprintf(&lines, "      %s: %v\n", r.Name, r.Err)
+			if r.Cause != nil {
+				fmt.Fprintf(&lines, "        its last request failed: %v\n", r.Cause)
+			}
 		}
 	}
 	word := "ok  "

@@ -1,5 +1,5 @@
 // Package luatest runs the tests of scripts: NAME_test.lua beside NAME.lua, through the real pipeline, with an upstream that the test
-// speaks for. It never opens a socket.
+// speaks for. Nothing goes over the network but what is asked of a [redis.NAME].
 //
 //	test("lets nobody in without a token", function(t)
 //	  t.config { secret = ("x"):rep(32) }

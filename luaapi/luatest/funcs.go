@@ -22,8 +22,9 @@ func (s *suite) funcs() []vm.Func {
 			Do:     s.declare},
 		{Name: "t.config", Doc: "Gives the filter its settings, as [filter.NAME] would.",
 			Params: []vm.Param{param("settings", "table", "")}, Do: s.configure},
-		{Name: "t.toml", Doc: "Adds text to the configuration, such as a [limiter.NAME].",
-			Params: []vm.Param{param("text", "string", "")},
+		{Name: "t.toml", Doc: "Adds text to the configuration, such as a [limiter.NAME]. The upstreams main and canary and the route test, for every path, are there " +
+			"anyway. A [redis.NAME] is the one server that is really asked.",
+			Params: []vm.Param{param("text", "string", "TOML; around [[tables]] write [=[ and ]=], since a text in [[ ]] ends at its first ]]")},
 			Do: func(a vm.Args) int {
 				s.toml += a.String(1) + "\n"
 				s.bench = nil
@@ -36,7 +37,7 @@ func (s *suite) funcs() []vm.Func {
 			Params: []vm.Param{param("answer", "table|fun(call): table?, string?", "status, headers, body; a call has upstream or url, method, path, query, headers, body, timeout")},
 			Do:     s.setCalls},
 		{Name: "t.request", Doc: "Sends a request through the filter and gives what the client and the upstream see.",
-			Params:  []vm.Param{param("request", "table", "method, path (with query), headers, body, client_ip, host, params, tls (subject, fingerprint, san of a client certificate)")},
+			Params:  []vm.Param{param("request", "table", "method, path (with query), headers, body, client_ip, host, params (by name, as the route would have them), tls (subject, fingerprint, san of a client certificate)")},
 			Returns: []vm.Param{param("result", "table", "status, headers, body, source, error; forwarded (nil: not asked) with upstream, endpoint, method, path, query, headers, body; lines of the access log; calls made with gw.http; mirrored, the upstreams that copies went to; delayed, in seconds")},
 			Do:      s.request},
 		{Name: "t.refused", Doc: "Gives the message with which the configuration is refused at load, nil when it is not.",
@@ -171,7 +172,9 @@ func (s *suite) request(a vm.Args) int {
 		}
 		return s.answer
 	}
-	t := resultTable(b.Do(r), s.forwarded, b.Lines)
+	answer := b.Do(r)
+	s.failed = answer.Err
+	t := resultTable(answer, s.forwarded, b.Lines)
 	noteOutgoing(t, b)
 	a.L.Push(t)
 	return 1

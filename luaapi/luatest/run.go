@@ -5,21 +5,25 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
+	"github.com/moongate/moongate/luaapi"
 	"github.com/moongate/moongate/luaapi/stdlib"
 	"github.com/moongate/moongate/luaapi/vm"
 )
 
 // Result is how one test ended.
 type Result struct {
-	Name string
-	Line int // of the test in its file
-	Err  error
-	Took time.Duration
+	Name  string
+	Line  int // of the test in its file
+	Err   error
+	Cause error // why the gateway failed the test's last request; nil when it did not
+	Took  time.Duration
 }
 
 // budget is the Lua time of one test; what it asks of the pipeline is not counted there.
@@ -49,17 +53,18 @@ func RunFile(path string) ([]Result, error) {
 		return nil, err
 	}
 	base, err := vm.NewBase(vm.Options{
-		Funcs:  append(stdlib.Funcs(), s.funcs()...),
-		Values: stdlib.Values(),
+		Funcs:  slices.Concat(stdlib.Funcs(), luaapi.PlainFuncs(), s.funcs()),
+		Values: luaapi.PlainValues(stdlib.Values()),
 		Limits: vm.Limits{Budget: budget, LoadBudget: budget, String: 16 << 20},
 	})
 	if err != nil {
 		return nil, err
 	}
 	v := vm.New(base)
+	v.Data = luaapi.PlainData()
 	code, err := vm.Compile(filepath.Base(path), string(source))
 	if err != nil {
-		return nil, err
+		return nil, explain(err, string(source))
 	}
 	if _, err := v.Load(code); err != nil {
 		return nil, err
@@ -73,6 +78,17 @@ func RunFile(path string) ([]Result, error) {
 		return nil, err
 	}
 	return s.run(v, t), nil
+}
+
+// cutTOML is a long string of Lua with an array of tables of TOML in it, at whose brackets the string ends.
+var cutTOML = regexp.MustCompile(`\[\[[^\]]*(?:\][^\]]+)*\n[ \t]*\[\[[a-z_.]+\]\]`)
+
+// explain adds to a syntax error what is most likely behind it.
+func explain(err error, source string) error {
+	if cutTOML.MatchString(source) {
+		return fmt.Errorf("%w (a text in [[ ]] ends at its first ]]: write [=[ ]=] around TOML that has [[upstream]] in it)", err)
+	}
+	return err
 }
 
 // suite is one test file and the state of the test in work.
@@ -92,6 +108,7 @@ type suite struct {
 	bench     *Bench
 	clock     time.Duration
 	forwarded *Forwarded
+	failed    error // why the gateway failed the last request
 }
 
 type declared struct {
@@ -143,10 +160,10 @@ func (s *suite) run(v *vm.VM, t lua.LValue) []Result {
 	for _, test := range s.tests {
 		s.settings, s.toml, s.upstreams, s.bench, s.answerBy = "", "", []string{"main", "canary"}, nil, nil
 		s.answer, s.forwarded, s.clock = Answer{Status: 200}, nil, time.Hour
-		s.called, s.callBy = Answer{Status: 200}, nil
+		s.called, s.callBy, s.failed = Answer{Status: 200}, nil, nil
 		start := time.Now()
 		_, err := v.Call(test.fn, t)
-		results = append(results, Result{Name: test.name, Line: test.line, Err: err, Took: time.Since(start)})
+		results = append(results, Result{Name: test.name, Line: test.line, Err: err, Cause: s.failed, Took: time.Since(start)})
 	}
 	return results
 }
