@@ -214,7 +214,7 @@ assert(gw.ip.match(gw.cache.get("allowed"), "192.0.2.7"))`,
 	"gw.cache.delete": `gw.cache.set("session", "s1", 60)
 assert(gw.cache.delete("session") and gw.cache.get("session") == nil)`,
 
-	"gw.redis.call": `local blocked, err = gw.redis.call("main", "SISMEMBER", "blocked", req.client_ip)
+	"gw.redis.call": `local blocked, err = gw.redis.call({ "main", timeout = "50ms" }, "SISMEMBER", "blocked", req.client_ip)
 if err then
   gw.log.warn("deny list not asked", { error = err })
 elseif blocked == 1 then

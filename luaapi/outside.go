@@ -81,6 +81,12 @@ func briefly(a vm.Args, do func()) error {
 	return err
 }
 
+// hasPatience tells whether the filters of the exchange, if there is one, may wait so much longer.
+func hasPatience(a vm.Args, d time.Duration) bool {
+	f, _ := a.VM.Slot.(*frame)
+	return f == nil || f.x == nil || f.patience()-f.x.Waited >= d
+}
+
 func bounded(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	if limit <= 0 {
 		return context.WithCancel(ctx)

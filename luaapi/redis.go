@@ -1,12 +1,14 @@
 package luaapi
 
 import (
+	"context"
 	"crypto/sha1" // #nosec: the name that Redis gives to scripts
 	"encoding/hex"
 	"errors"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -17,10 +19,11 @@ import (
 // gw.redis: the Redis servers of [redis.NAME].
 
 const redisAnswers = " What Redis has not is nil, without err; in a list it is gw.json.null. A hash is a table by its fields, a number that a float cannot hold " +
-	"keeps its digits. When Redis cannot be asked within its `timeout`, or says no, the result is nil and err; nothing is sent twice."
+	"keeps its digits. When Redis cannot be asked within its `timeout`, or says no, the result is nil and err; nothing is sent twice. " +
+	"`{ \"main\", timeout = 0.02 }` instead of `\"main\"` waits no longer than that."
 
 var (
-	redisParam   = p("redis", "string", "NAME of a `[redis.NAME]`")
+	redisParam   = p("redis", "string|gw.Redis", "NAME of a `[redis.NAME]`; or a table of it and `timeout` (seconds, or a text such as \"50ms\"), when that is shorter")
 	redisResults = list(p("value", "any", ""), errParam)
 )
 
@@ -31,13 +34,13 @@ var redisFuncs = []vm.Func{
 		Params:  list(redisParam, p("command", "string", "such as `GET`"), opt("...", "string|number", "its arguments")),
 		Returns: redisResults,
 		Do: func(a vm.Args) int {
-			client := redisArg(a)
+			to := redisArg(a)
 			args := make([]string, 0, a.Len()-1)
 			for i := 2; i <= max(a.Len(), 2); i++ {
 				args = append(args, redisText(a, i, a.Get(i)))
 			}
 			permit(a, args[0])
-			return askRedis(a, func() (redis.Value, error) { return client.Do(args...) })
+			return askRedis(a, to, func(ctx context.Context) (redis.Value, error) { return to.client.DoWithin(ctx, args...) })
 		}},
 	{Name: "gw.redis.pipeline", Phases: phaseRun,
 		Doc: "Sends several commands in one go and gives their answers in order. They are no transaction: others may come between them. A command that " +
@@ -66,18 +69,46 @@ const (
 	redisCommands  = 1000
 )
 
-func redisArg(a vm.Args) *redis.Client {
-	name := argText(a, 1)
+// asked is the Redis that a script asks, and how long it waits at most; 0: as long as the Redis's own limit.
+type asked struct {
+	client  *redis.Client
+	timeout time.Duration
+}
+
+func redisArg(a vm.Args) (to asked) {
+	name := ""
+	if t, ok := a.Get(1).(*lua.LTable); ok {
+		name = to.read(a, a.VM.Readable(t))
+	} else {
+		name = argText(a, 1)
+	}
 	w := worldOf(a.VM)
-	client := w.redis.Get(name)
-	if client == nil {
+	if to.client = w.redis.Get(name); to.client == nil {
 		known := "no Redis is configured"
 		if names := w.redis.Names(); len(names) > 0 {
 			known = "there are " + strings.Join(names, ", ")
 		}
 		a.Bad(1, "there is no [redis.%s]: %s", visible(name), known)
 	}
-	return client
+	return to
+}
+
+// read reads a table of a name and a timeout.
+func (to *asked) read(a vm.Args, t *lua.LTable) (name string) {
+	for key, v := t.Next(lua.LNil); key != lua.LNil; key, v = t.Next(key) {
+		wrong := ""
+		switch key {
+		case lua.LNumber(1):
+			name, _ = text(v)
+		case lua.LString("timeout"):
+			if to.timeout, wrong = durationOf(v); wrong != "" || to.timeout <= 0 {
+				a.Bad(1, `a timeout in seconds above 0, or a text such as "50ms", expected, got %s`, describe(v))
+			}
+		default:
+			a.Bad(1, `there is no %s: write { "NAME", timeout = "50ms" }`, describe(key))
+		}
+	}
+	return name
 }
 
 // permit raises for commands that scripts do not get.
@@ -123,11 +154,19 @@ func optRedisTexts(a vm.Args, i int) []string {
 	return redisTexts(a, i, a.Get(i))
 }
 
+// within runs do while the VM waits, for no longer than the script says and the request has.
+func (to *asked) within(a vm.Args, do func(ctx context.Context)) error {
+	if to.timeout == 0 && hasPatience(a, to.client.Timeout()) {
+		return briefly(a, func() { do(context.Background()) })
+	}
+	return outside(a, to.timeout, do)
+}
+
 // askRedis asks while the VM waits, and gives the answer to the script.
-func askRedis(a vm.Args, do func() (redis.Value, error)) int {
+func askRedis(a vm.Args, to asked, do func(ctx context.Context) (redis.Value, error)) int {
 	var v redis.Value
 	var err error
-	if busy := briefly(a, func() { v, err = do() }); busy != nil {
+	if busy := to.within(a, func(ctx context.Context) { v, err = do(ctx) }); busy != nil {
 		err = busy
 	}
 	if err != nil {
@@ -150,7 +189,7 @@ func redisFailed(a vm.Args, err error) int {
 }
 
 func redisPipeline(a vm.Args) int {
-	client := redisArg(a)
+	to := redisArg(a)
 	t := a.Readable(2)
 	n := t.Len()
 	if n > redisCommands {
@@ -169,7 +208,7 @@ func redisPipeline(a vm.Args) int {
 	}
 	var results []redis.Result
 	var err error
-	if busy := briefly(a, func() { results, err = client.Pipeline(commands...) }); busy != nil {
+	if busy := to.within(a, func(ctx context.Context) { results, err = to.client.PipelineWithin(ctx, commands...) }); busy != nil {
 		err = busy
 	}
 	if err != nil {
@@ -201,16 +240,16 @@ func pushResults(a vm.Args, results []redis.Result) int {
 }
 
 func redisEval(a vm.Args) int {
-	client, script := redisArg(a), argText(a, 2)
+	to, script := redisArg(a), argText(a, 2)
 	keys, args := optRedisTexts(a, 3), optRedisTexts(a, 4)
 	sum := sha1.Sum([]byte(script))
 	a.VM.Charge(len(script) >> 4)
 	command := slices.Concat([]string{"EVALSHA", hex.EncodeToString(sum[:]), strconv.Itoa(len(keys))}, keys, args)
-	return askRedis(a, func() (redis.Value, error) {
-		v, err := client.Do(command...)
+	return askRedis(a, to, func(ctx context.Context) (redis.Value, error) {
+		v, err := to.client.DoWithin(ctx, command...)
 		if said, ok := errors.AsType[*redis.ServerError](err); ok && strings.HasPrefix(said.Message, "NOSCRIPT") { // it did not run
 			command[0], command[1] = "EVAL", script
-			v, err = client.Do(command...)
+			v, err = to.client.DoWithin(ctx, command...)
 		}
 		return v, err
 	})

@@ -73,6 +73,10 @@ func TestMisuseOfRedisRaises(t *testing.T) {
 	f := redistest.NewFake(t)
 	for call, want := range map[string]string{
 		`gw.redis.call("other", "GET", "k")`:            "there is no [redis.other]: there are main",
+		`gw.redis.call({}, "GET", "k")`:                 "there is no [redis.]: there are main",
+		`gw.redis.call({ "main", wait = 1 }, "GET")`:    `there is no "wait": write { "NAME", timeout = "50ms" }`,
+		`gw.redis.call({ "main", timeout = 0 }, "GET")`: "a timeout in seconds above 0",
+		`gw.redis.eval({ "main", timeout = "5" }, "x")`: "a timeout in seconds above 0",
 		`gw.redis.call("main")`:                         "strings and numbers expected, got nil",
 		`gw.redis.call("main", "")`:                     "a command has a name",
 		`gw.redis.call("main", "GET", {})`:              "strings and numbers expected, got table",
@@ -120,6 +124,25 @@ func TestARedisThatFailsIsAnErrorAndNoMore(t *testing.T) {
 				assert(v == nil and err:find("^redis is unavailable: "), tostring(err))`)
 		})
 	}
+}
+
+// TestAScriptMayHaveLessTimeThanRedis: that it did not wait is nothing against Redis, which others go on asking.
+func TestAScriptMayHaveLessTimeThanRedis(t *testing.T) {
+	f := redistest.NewFake(t)
+	f.Slow("k", time.Minute)
+	f.Slow("x", time.Minute)
+	holdsAt(t, f.Address, "50s", `
+		local main = { "main", timeout = "20ms" }
+		local function late(v, err) assert(v == nil and err == "redis is unavailable: timed out after 20ms", tostring(v) .. tostring(err)) end
+		for _ = 1, 5 do
+			late(gw.redis.call(main, "GET", "k"))
+			late(gw.redis.pipeline(main, { { "GET", "k" } }))
+			late(gw.redis.eval({ "main", timeout = 0.02 }, "x", { "k" }))
+		end
+		gw.redis.call({ "main", timeout = "30s" }, "GET", "other")`)
+	holdsAt(t, f.Address, "20ms", `
+		local v, err = gw.redis.call({ "main", timeout = 20 }, "GET", "k")
+		assert(v == nil and err == "redis is unavailable: no answer within the time limit", err)`)
 }
 
 func TestALateReplyReachesNobody(t *testing.T) {

@@ -99,6 +99,10 @@ const handWritten = `
 ---@field json? any instead of body
 ---@field form? table<string, string|number|string[]> instead of body
 ---@field timeout? number|string seconds, or a text such as "500ms"
+
+---@class gw.Redis
+---@field [1] string NAME of a [redis.NAME]
+---@field timeout? number|string seconds, or a text such as "50ms"
 `
 
 func writeClass(b *strings.Builder, class, owner string, fields []field, methods []vm.Func) {

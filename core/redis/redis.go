@@ -138,12 +138,16 @@ func (c *Client) Stats() Stats {
 
 // Do sends one command and returns what Redis says. Errors are *Unavailable when Redis could not be asked in time, *ServerError when it
 // says that the command is wrong, and *CommandError for commands that cannot be sent over a shared connection. A nil answer is no error.
-func (c *Client) Do(args ...string) (Value, error) {
+func (c *Client) Do(args ...string) (Value, error) { return c.DoWithin(context.Background(), args...) }
+
+// DoWithin is Do for a caller that may have less time than the client's limit. When within ends first, the error is an *Unavailable of its
+// cause, and nothing is held against Redis.
+func (c *Client) DoWithin(within context.Context, args ...string) (Value, error) {
 	shape, err := shapeOf(args)
 	if err != nil {
 		return Value{}, err
 	}
-	return c.call(func(ctx context.Context, link rueidis.Client) (Value, error) {
+	return c.callFor(within, 1, func(ctx context.Context, link rueidis.Client) (Value, error) {
 		cmd, err := shape.build(link, args)
 		if err != nil {
 			return Value{}, err
@@ -161,6 +165,11 @@ type Result struct {
 // Pipeline sends several commands in one go, within the time limit of one call. They are no transaction: others may come between
 // them, and one may fail without the rest. The error is as from Do when none was answered; otherwise each result has its own.
 func (c *Client) Pipeline(commands ...[]string) ([]Result, error) {
+	return c.PipelineWithin(context.Background(), commands...)
+}
+
+// PipelineWithin is to Pipeline what DoWithin is to Do.
+func (c *Client) PipelineWithin(within context.Context, commands ...[]string) ([]Result, error) {
 	shapes := make([]shape, len(commands))
 	for i, args := range commands {
 		var err error
@@ -169,7 +178,7 @@ func (c *Client) Pipeline(commands ...[]string) ([]Result, error) {
 		}
 	}
 	results := make([]Result, len(commands))
-	_, err := c.call(func(ctx context.Context, link rueidis.Client) (Value, error) {
+	_, err := c.callFor(within, 1, func(ctx context.Context, link rueidis.Client) (Value, error) {
 		built := make([]rueidis.Completed, len(commands))
 		for i, args := range commands {
 			var err error
@@ -199,13 +208,8 @@ func (c *Client) Pipeline(commands ...[]string) ([]Result, error) {
 	return results, nil
 }
 
-// call runs f within the time limit, when Redis may be asked, and notes how it ended.
-func (c *Client) call(f func(context.Context, rueidis.Client) (Value, error)) (Value, error) {
-	return c.callFor(1, f)
-}
-
-// callFor is call for so many callers.
-func (c *Client) callFor(callers int, f func(context.Context, rueidis.Client) (Value, error)) (Value, error) {
+// callFor runs f within the time limit, and within what the caller has, when Redis may be asked, and notes how it ended for so many callers.
+func (c *Client) callFor(within context.Context, callers int, f func(context.Context, rueidis.Client) (Value, error)) (Value, error) {
 	c.calls.Add(1)
 	if c.down.Load() {
 		c.failed.Add(1)
@@ -213,14 +217,31 @@ func (c *Client) callFor(callers int, f func(context.Context, rueidis.Client) (V
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, c.options.Timeout)
 	defer cancel()
+	if within.Done() != nil {
+		defer context.AfterFunc(within, cancel)()
+	}
 	link, err := c.take(ctx)
 	if err != nil {
+		if cut := cutShort(ctx, within, err); cut != nil {
+			return Value{}, cut
+		}
 		c.failed.Add(1)
 		return Value{}, err
 	}
 	v, err := c.run(ctx, link, f)
+	if cut := cutShort(ctx, within, err); cut != nil {
+		return Value{}, cut
+	}
 	c.judge(err, callers)
 	return v, err
+}
+
+// cutShort is the error of a call that its caller had no more time for, nil when it did not end for that.
+func cutShort(ctx, within context.Context, err error) error {
+	if _, away := errors.AsType[*Unavailable](err); !away || within.Err() == nil || ctx.Err() != context.Canceled {
+		return nil
+	}
+	return &Unavailable{context.Cause(within)}
 }
 
 // take waits for the first connection and for room.
@@ -299,7 +320,7 @@ func (c *Client) RunNumbers(s *Script, callers int, keys, args []string) ([]int6
 }
 
 func (c *Client) runScript(s *Script, callers int, keys, args []string, answer func(rueidis.RedisResult) (Value, error)) (Value, error) {
-	return c.callFor(callers, func(ctx context.Context, link rueidis.Client) (v Value, err error) {
+	return c.callFor(context.Background(), callers, func(ctx context.Context, link rueidis.Client) (v Value, err error) {
 		defer crossed(&err)
 		v, err = answer(s.lua.Exec(ctx, link, keys, args))
 		if away, ok := errors.AsType[*Unavailable](err); ok && away.broken() && ctx.Err() == nil {

@@ -42,6 +42,10 @@
 ---@field form? table<string, string|number|string[]> instead of body
 ---@field timeout? number|string seconds, or a text such as "500ms"
 
+---@class gw.Redis
+---@field [1] string NAME of a [redis.NAME]
+---@field timeout? number|string seconds, or a text such as "50ms"
+
 ---@class gw.Request
 ---@field method string Method in capitals, such as `GET`. Assigning one changes what goes upstream.
 ---@field path string Path without query as the route table saw it: encoded unreserved characters are decoded, `%2F` stays. Assigning one changes what goes upstream and never matches again.
@@ -701,23 +705,23 @@ function gw.cache.delete(key) end
 -- The Redis servers of the configuration.
 gw.redis = {}
 
----Sends one command. Those that wait, subscribe, or change a connection that others share, and those that administrate the server, raise. What Redis has not is nil, without err; in a list it is gw.json.null. A hash is a table by its fields, a number that a float cannot hold keeps its digits. When Redis cannot be asked within its `timeout`, or says no, the result is nil and err; nothing is sent twice.
----@param redis string NAME of a `[redis.NAME]`
+---Sends one command. Those that wait, subscribe, or change a connection that others share, and those that administrate the server, raise. What Redis has not is nil, without err; in a list it is gw.json.null. A hash is a table by its fields, a number that a float cannot hold keeps its digits. When Redis cannot be asked within its `timeout`, or says no, the result is nil and err; nothing is sent twice. `{ "main", timeout = 0.02 }` instead of `"main"` waits no longer than that.
+---@param redis string|gw.Redis NAME of a `[redis.NAME]`; or a table of it and `timeout` (seconds, or a text such as "50ms"), when that is shorter
 ---@param command string such as `GET`
 ---@param ...? string|number its arguments
 ---@return any value
 ---@return string? err why not
 function gw.redis.call(redis, command, ...) end
 
----Sends several commands in one go and gives their answers in order. They are no transaction: others may come between them. A command that Redis refuses has gw.json.null for an answer, and err tells of the first one. What Redis has not is nil, without err; in a list it is gw.json.null. A hash is a table by its fields, a number that a float cannot hold keeps its digits. When Redis cannot be asked within its `timeout`, or says no, the result is nil and err; nothing is sent twice.
----@param redis string NAME of a `[redis.NAME]`
+---Sends several commands in one go and gives their answers in order. They are no transaction: others may come between them. A command that Redis refuses has gw.json.null for an answer, and err tells of the first one. What Redis has not is nil, without err; in a list it is gw.json.null. A hash is a table by its fields, a number that a float cannot hold keeps its digits. When Redis cannot be asked within its `timeout`, or says no, the result is nil and err; nothing is sent twice. `{ "main", timeout = 0.02 }` instead of `"main"` waits no longer than that.
+---@param redis string|gw.Redis NAME of a `[redis.NAME]`; or a table of it and `timeout` (seconds, or a text such as "50ms"), when that is shorter
 ---@param commands (string|number)[][] such as { { "INCR", "n" }, { "EXPIRE", "n", 60 } }
 ---@return any[]? answers
 ---@return string? err why not
 function gw.redis.pipeline(redis, commands) end
 
----Runs a script in Redis, where nothing comes between what it does. It goes there as a whole once; after that its digest does. What Redis has not is nil, without err; in a list it is gw.json.null. A hash is a table by its fields, a number that a float cannot hold keeps its digits. When Redis cannot be asked within its `timeout`, or says no, the result is nil and err; nothing is sent twice.
----@param redis string NAME of a `[redis.NAME]`
+---Runs a script in Redis, where nothing comes between what it does. It goes there as a whole once; after that its digest does. What Redis has not is nil, without err; in a list it is gw.json.null. A hash is a table by its fields, a number that a float cannot hold keeps its digits. When Redis cannot be asked within its `timeout`, or says no, the result is nil and err; nothing is sent twice. `{ "main", timeout = 0.02 }` instead of `"main"` waits no longer than that.
+---@param redis string|gw.Redis NAME of a `[redis.NAME]`; or a table of it and `timeout` (seconds, or a text such as "50ms"), when that is shorter
 ---@param script string Lua, with KEYS and ARGV
 ---@param keys? string[] in a Cluster they share a hash tag
 ---@param args? (string|number)[]
