@@ -182,7 +182,7 @@ func (s *Streams) Get(connect, left time.Duration, life *core.Lifeline) (Shared,
 	case <-timer.C:
 		if s.withdraw(ch) {
 			life.Release()
-			return Shared{}, s.late()
+			return Shared{}, cutShort(s.late(), limit, connect)
 		}
 		got = <-ch
 	}

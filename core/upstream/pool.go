@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sync"
 	"syscall"
@@ -25,6 +26,20 @@ var ErrPoolFull = errors.New("all connections to the endpoint are in use")
 
 // ErrClientGone means that the client left while a connection was sought.
 var ErrClientGone = errors.New("client left")
+
+// ErrNoTime means that connecting was cut short: less was left of the request's time than the endpoint has to connect. It says nothing about
+// the endpoint.
+var ErrNoTime = errors.New("too little of the request's time was left to connect")
+
+// cutShort is the error of a connection that did not come within given, when that was clearly less than connect.
+func cutShort(err error, given, connect time.Duration) error {
+	network, _ := errors.AsType[net.Error](err)
+	late := errors.Is(err, context.DeadlineExceeded) || network != nil && network.Timeout()
+	if late && given < connect-connect/10 {
+		return fmt.Errorf("%w: %w", ErrNoTime, err)
+	}
+	return err
+}
 
 // Pool is the connections to one endpoint. The one that came back last goes out first. It is safe for concurrent use.
 type Pool struct {
@@ -86,13 +101,13 @@ func (p *Pool) Stats() PoolStats {
 // Get takes an idle connection, dials one within connect, or waits for one to come free, and all that within left. A client that leaves ends
 // both. A pool that was closed still dials, without a bound: whoever asks began while the endpoint was there.
 func (p *Pool) Get(connect, left time.Duration, life *core.Lifeline) (*Conn, error) {
-	return p.get(min(connect, left), left, life, nil)
+	return p.get(connect, left, life, nil)
 }
 
 // Open is Get for a connection of its own that begins with a preamble, in front of TLS. It carries one exchange. All connections of a
 // pool are opened this way, or none.
 func (p *Pool) Open(connect, left time.Duration, life *core.Lifeline, preamble []byte) (*Conn, error) {
-	return p.get(min(connect, left), left, life, preamble)
+	return p.get(connect, left, life, preamble)
 }
 
 func (p *Pool) get(connect, left time.Duration, life *core.Lifeline, preamble []byte) (*Conn, error) {
@@ -111,7 +126,7 @@ func (p *Pool) get(connect, left time.Duration, life *core.Lifeline, preamble []
 		p.open++
 		p.stats.Dials++
 		p.mu.Unlock()
-		return p.dial(connect, life, preamble)
+		return p.dial(connect, left, life, preamble)
 	}
 	return p.wait(connect, left, life, preamble)
 }
@@ -159,7 +174,7 @@ func (p *Pool) wait(connect, left time.Duration, life *core.Lifeline, preamble [
 		p.free(c)
 		return nil, ErrClientGone
 	case c == nil:
-		return p.dial(min(connect, left-core.Now().Sub(began)), life, preamble)
+		return p.dial(connect, left-core.Now().Sub(began), life, preamble)
 	}
 	c.Reused = true
 	return c, nil
@@ -191,8 +206,9 @@ type canceller context.CancelFunc
 
 func (c canceller) Cut() { c() }
 
-func (p *Pool) dial(connect time.Duration, life *core.Lifeline, preamble []byte) (*Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), connect)
+func (p *Pool) dial(connect, left time.Duration, life *core.Lifeline, preamble []byte) (*Conn, error) {
+	given := min(connect, left)
+	ctx, cancel := context.WithTimeout(context.Background(), given)
 	defer cancel()
 	if !life.Hold(canceller(cancel)) {
 		p.free(nil)
@@ -210,7 +226,7 @@ func (p *Pool) dial(connect time.Duration, life *core.Lifeline, preamble []byte)
 	if !stays {
 		return nil, ErrClientGone
 	}
-	return nil, err
+	return nil, cutShort(err, given, connect)
 }
 
 // connect opens a connection and shakes hands where that is wanted.
