@@ -127,26 +127,22 @@ func (c *conn2) pass(b []byte, err error) (int, error) {
 
 // Write implements net.Conn. While there are streams that never came here as requests, some may be malformed ones.
 func (c *conn2) Write(p []byte) (int, error) {
-	if c.unextended {
-		c.unextended = false
-		if _, err := c.out.Write(withoutConnect(p)); err != nil {
-			return 0, err
-		}
-		return len(p), nil
-	}
 	if c.idle.Load() && len(p) <= 128 && bytes.Contains(p, goAwayHead) {
 		defer c.out.closeHalf()
 	}
-	if c.guard.opened.Load() == c.served.Load() {
-		return c.out.Write(p)
+	out := p
+	switch {
+	case c.unextended:
+		c.unextended = false
+		out = withoutConnect(p)
+	case c.guard.opened.Load() != c.served.Load():
+		out = resetMalformed(p)
 	}
-	if out := resetMalformed(p); len(out) != len(p) {
-		if _, err := c.out.Write(out); err != nil {
-			return 0, err
-		}
-		return len(p), nil
+	c.guard.replies.see(out)
+	if _, err := c.out.Write(out); err != nil {
+		return 0, err
 	}
-	return c.out.Write(p)
+	return len(p), nil
 }
 
 // goAwayHead is the head of the GOAWAY frame with which the standard library asks an idle connection to end. It leaves the client a second to do

@@ -20,12 +20,16 @@ type guard struct {
 	opened  atomic.Int64 // streams that the client has begun
 	highest uint32       // of them
 
-	block  bool // a header block has begun and not ended
-	frames int  // in this block
-	credit int
-	since  core.Instant // of the last refill
-	resets int          // in the minute under way
-	minute core.Instant // when it began
+	block   bool // a header block has begun and not ended
+	padded  bool // the length of the padding comes next
+	frames  int  // in this block
+	credit  int
+	since   core.Instant // of the last refill
+	resets  int          // in the minute under way
+	minute  core.Instant // when it began
+	windows int64        // how often the client may open one yet
+
+	replies replies // what goes out to the client
 }
 
 const (
@@ -35,8 +39,10 @@ const (
 	creditASec   = 20
 	creditGained = 10 // by a request or a piece of a body
 	settingsCost = 20 // they are rare, and each is answered
+	maxWindows   = 1000
 
 	maxResets      = 200 // a minute
+	refusedAReset  = 5   // streams beyond the limit that count as one: clients that have not heard of the limit yet open some
 	maxBlockFrames = 64  // HEADERS with its CONTINUATIONs
 )
 
@@ -55,6 +61,7 @@ const (
 
 	flagEndStream  = 0x1
 	flagEndHeaders = 0x4
+	flagPadded     = 0x8
 )
 
 var (
@@ -64,7 +71,7 @@ var (
 )
 
 func (g *guard) begin(now core.Instant) {
-	g.preface, g.credit, g.since, g.minute = prefaceSize, maxCredit, now, now
+	g.preface, g.credit, g.since, g.minute, g.windows = prefaceSize, maxCredit, now, now, maxWindows
 }
 
 // inBlock tells whether a header block has begun and not ended.
@@ -94,6 +101,12 @@ func (g *guard) see(b []byte) error {
 				return err
 			}
 		}
+		if g.padded && len(b) > 0 {
+			g.padded = false
+			if err := g.judgeData(g.head[4], g.left-1-int(b[0])); err != nil {
+				return err
+			}
+		}
 		n := min(g.left, len(b))
 		g.left -= n
 		b = b[n:]
@@ -113,7 +126,7 @@ func (g *guard) judge(kind, flags byte, size int) error {
 		}
 		g.frames, g.block = 1, flags&flagEndHeaders == 0
 		g.gain(creditGained)
-		return nil
+		return g.judgeReplies()
 	case frameContinuation:
 		if g.frames++; g.frames > maxBlockFrames {
 			return errManyFrames
@@ -121,20 +134,52 @@ func (g *guard) judge(kind, flags byte, size int) error {
 		g.block = g.block && flags&flagEndHeaders == 0
 		return g.spend(1)
 	case frameData:
-		if size > 0 {
-			g.gain(creditGained)
+		if g.padded = flags&flagPadded != 0 && size > 0; g.padded {
 			return nil
 		}
-		if flags&flagEndStream != 0 {
-			return nil
-		}
-		return g.spend(1)
+		return g.judgeData(flags, size)
 	case frameReset:
-		return g.reset()
+		return g.reset(1)
 	case frameWindowUpdate:
-		return nil
+		return g.widen()
 	case frameSettings:
 		return g.spend(settingsCost)
+	}
+	return g.spend(1)
+}
+
+// judgeData takes a frame with so much of a body, its padding not counted.
+func (g *guard) judgeData(flags byte, size int) error {
+	if size > 0 {
+		g.gain(creditGained)
+		return nil
+	}
+	if flags&flagEndStream != 0 {
+		return nil
+	}
+	return g.spend(1)
+}
+
+// judgeReplies takes what had to be said to the client since the last request: a stream that it had us reset counts as if it had done so itself.
+func (g *guard) judgeReplies() error {
+	caused, refused := g.replies.caused.Load(), g.replies.refused.Load()
+	if caused == 0 && refused < refusedAReset {
+		return nil
+	}
+	g.replies.caused.Add(-caused)
+	g.replies.refused.Add(-refused / refusedAReset * refusedAReset)
+	return g.reset(int(caused + refused/refusedAReset))
+}
+
+// widen takes a window update. What has gone out to the client lets it open its windows as often as anybody could want to.
+func (g *guard) widen() error {
+	if g.windows--; g.windows > 0 {
+		return nil
+	}
+	n := g.replies.moved.Load()
+	g.replies.moved.Add(-n)
+	if g.windows += n; g.windows > 0 {
+		return nil
 	}
 	return g.spend(1)
 }
@@ -153,12 +198,12 @@ func (g *guard) spend(n int) error {
 	return errFlood
 }
 
-func (g *guard) reset() error {
-	if g.resets++; g.resets <= maxResets {
+func (g *guard) reset(n int) error {
+	if g.resets += n; g.resets <= maxResets {
 		return nil
 	}
 	if now := core.Now(); now.Sub(g.minute) >= time.Minute {
-		g.minute, g.resets = now, 1
+		g.minute, g.resets = now, n
 		return nil
 	}
 	return errResets

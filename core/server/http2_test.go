@@ -522,6 +522,9 @@ func TestHTTP2BodiesHoldToTheirLength(t *testing.T) {
 
 func TestHTTP2FloodsEndTheConnection(t *testing.T) {
 	head := block(":method", "GET", ":scheme", "http", ":path", "/", ":authority", "gw.test")
+	wait := block(":method", "POST", ":scheme", "http", ":path", "/wait", ":authority", "gw.test")
+	release := make(chan struct{})
+	defer close(release)
 	for name, flood := range map[string]func(*raw){
 		"pings": func(r *raw) {
 			for range 5000 {
@@ -556,6 +559,64 @@ func TestHTTP2FloodsEndTheConnection(t *testing.T) {
 				r.frame(2, 0, 1, make([]byte, 5))
 			}
 		},
+		"padded data without content": func(r *raw) {
+			r.frame(1, 4, 1, wait)
+			for range 5000 {
+				r.frame(0, 8, 1, append([]byte{9}, make([]byte, 9)...))
+			}
+		},
+		"windows of the connection": func(r *raw) {
+			r.frame(1, 4, 1, wait)
+			for range 5000 {
+				r.frame(8, 0, 0, []byte{0, 0, 0, 1})
+			}
+		},
+		"windows of a stream": func(r *raw) {
+			r.frame(1, 4, 1, wait)
+			for range 5000 {
+				r.frame(8, 0, 1, []byte{0, 0, 0, 1})
+			}
+		},
+		"windows of nothing": func(r *raw) {
+			for i := range uint32(4000) {
+				r.frame(1, 4, 2*i+1, head)
+				r.frame(8, 0, 2*i+1, make([]byte, 4))
+			}
+		},
+		"windows too wide": func(r *raw) {
+			for i := range uint32(4000) {
+				r.frame(1, 4, 2*i+1, wait)
+				r.frame(8, 0, 2*i+1, []byte{127, 255, 255, 255})
+			}
+		},
+		"data behind the end": func(r *raw) {
+			for i := range uint32(4000) {
+				r.frame(1, 5, 2*i+1, wait)
+				r.frame(0, 1, 2*i+1, []byte("x"))
+			}
+		},
+		"streams that depend on themselves": func(r *raw) {
+			for i := range uint32(4000) {
+				r.frame(1, 4, 2*i+1, head)
+				r.frame(2, 0, 2*i+1, append(binary.BigEndian.AppendUint32(nil, 2*i+1), 0))
+			}
+		},
+		"trailers with pseudo-headers": func(r *raw) {
+			for i := range uint32(4000) {
+				r.frame(1, 4, 2*i+1, wait)
+				r.frame(1, 5, 2*i+1, block(":path", "/"))
+			}
+		},
+		"malformed heads": func(r *raw) {
+			for i := range uint32(4000) {
+				r.frame(1, 5, 2*i+1, block(":method", "GET", "X-A", "1"))
+			}
+		},
+		"streams beyond the limit": func(r *raw) {
+			for i := range uint32(10000) {
+				r.frame(1, 4, 2*i+1, wait)
+			}
+		},
 		"a head that never ends": func(r *raw) {
 			r.frame(1, 0, 1, head[:5])
 		},
@@ -564,7 +625,12 @@ func TestHTTP2FloodsEndTheConnection(t *testing.T) {
 		if strings.HasPrefix(name, "a head") {
 			set.HeadTimeout = 100 * time.Millisecond
 		}
-		s := open(t, say("ok"), set, nil)
+		s := open(t, handler(func(x *core.Exchange, c core.Client) {
+			if string(x.Request.RawPath) == "/wait" {
+				<-release
+			}
+			say("ok")(x, c)
+		}), set, nil)
 		r := dial2(t, s.addr)
 		ended := make(chan struct{})
 		go func() {
@@ -592,6 +658,49 @@ func TestHTTP2OrdinaryClientsAreNoFlood(t *testing.T) {
 	}
 	if s.Connections() != 1 {
 		t.Error(s.Connections(), "connections")
+	}
+}
+
+// TestHTTP2ClientsThatSayMoreThanTheyNeedAreNoFlood: some open their windows for each byte, some begin before they have heard how many streams there may be.
+func TestHTTP2ClientsThatSayMoreThanTheyNeedAreNoFlood(t *testing.T) {
+	release := make(chan struct{})
+	s := open(t, handler(func(x *core.Exchange, c core.Client) {
+		if string(x.Request.RawPath) == "/wait" {
+			<-release
+		}
+		say(strings.Repeat("x", 10000))(x, c)
+	}), settings(), nil)
+	head := func(path string) []byte {
+		return block(":method", "GET", ":scheme", "http", ":path", path, ":authority", "gw.test")
+	}
+	bytewise := dial2(t, s.addr)
+	for id := uint32(1); id < 7; id += 2 {
+		bytewise.frame(1, 5, id, head("/"))
+		if got := bytewise.outcome(id); got != "status 200" {
+			t.Fatalf("stream %d of a client that opens its windows bytewise: %s", id, got)
+		}
+		for range 9000 {
+			bytewise.update(0, 1)
+			bytewise.update(id, 1)
+		}
+	}
+	eager := dial2(t, s.addr)
+	for i := range uint32(400) {
+		eager.frame(1, 5, 2*i+1, head("/wait"))
+	}
+	if got := eager.outcome(2*399 + 1); got != "reset 7" {
+		t.Errorf("the 400th stream at once: %s", got)
+	}
+	close(release)
+	for id := uint32(1001); ; id += 2 { // those before it come to their end
+		eager.frame(1, 5, id, head("/"))
+		got := eager.outcome(id)
+		if got == "status 200" {
+			break
+		}
+		if got != "reset 7" {
+			t.Fatalf("later: %s", got)
+		}
 	}
 }
 

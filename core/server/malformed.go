@@ -15,10 +15,7 @@ var (
 	malformedEnds  = [][]byte{[]byte("\" is not valid in HTTP/2\n"), []byte("\" may only be \"trailers\" in HTTP/2\n")}
 )
 
-const (
-	frameHeadSize = 9
-	protocolError = 1
-)
+const frameHeadSize = 9
 
 // resetMalformed finds the frame that ends such an answer in what is about to be written and returns the whole with a reset in its place; p
 // itself where there is none.
@@ -40,7 +37,7 @@ func resetMalformed(p []byte) []byte {
 			out = append(out, p[:start]...)
 			out = append(out, 0, 0, 4, frameReset, 0)
 			out = append(out, p[start+5:at]...) // the stream
-			out = binary.BigEndian.AppendUint32(out, protocolError)
+			out = binary.BigEndian.AppendUint32(out, codeProtocol)
 			return append(out, p[end:]...)
 		}
 	}
