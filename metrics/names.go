@@ -140,7 +140,7 @@ var (
 		"When the generation that serves was loaded.")
 
 	logDropped = define("moongate_log_dropped_lines_total",
-		"Access log lines dropped because the writer was behind.")
+		"Access log lines dropped because their reader was behind, or because they could not be written.")
 	scriptOverflows = define("moongate_script_overflows_total",
 		"Uses of script metrics that were counted under the label value overflow, since the metric had too many series.")
 	buildInfo = define("moongate_build_info",

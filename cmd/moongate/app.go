@@ -32,6 +32,7 @@ type app struct {
 	demo    *demo // nil without --demo
 	started time.Time
 	ending  atomic.Bool // a signal has asked for the end
+	refused atomic.Pointer[admin.RefusedReload]
 }
 
 // openApp builds everything and binds every address; nothing is accepted before run.
@@ -65,7 +66,7 @@ func (a *app) open(c *conf.Config) (err error) {
 			return err
 		}
 	}
-	if a.access, err = gateway.OpenAccessLog(c.Log.Access); err != nil {
+	if a.access, err = gateway.OpenAccessLog(c.Log.Access, a.log); err != nil {
 		return conf.Errors{{Pos: c.Pos("log.access"), Key: "log.access", Want: err.Error()}}
 	}
 	a.gateway, err = gateway.New(gateway.Options{
@@ -163,9 +164,11 @@ func (a *app) reload() (admin.Reloaded, error) {
 	g, err := a.gateway.Reload()
 	a.metrics.Reloaded(err == nil, time.Now())
 	if err != nil {
+		a.refused.Store(&admin.RefusedReload{At: time.Now().UTC(), Errors: admin.Lines(err)})
 		a.log.Error("reload refused", "error", err)
 		return admin.Reloaded{}, err
 	}
+	a.refused.Store(nil)
 	a.log.Info("reloaded", "generation", g.Number)
 	warn(a.log, g.Warnings())
 	return admin.Reloaded{Generation: uint64(g.Number), Warnings: texts(g.Warnings())}, nil

@@ -57,6 +57,7 @@ func run(o runOptions, s streams) error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
+	signal.Ignore(syscall.SIGPIPE) // who reads the access log may go: lines are lost then, requests are not
 	a, err := openApp(o, s)
 	if err != nil {
 		return err

@@ -23,8 +23,8 @@ func statusVerb() verb {
 		does: "tell how the running gateway is",
 		about: `usage: moongate status [--json] [--admin ADDRESS] [-c FILE]
 
-Asks the admin listener of a running gateway and prints what it says: the generation that serves and since when, the listeners, the
-upstreams with the health of their endpoints, the filters with what became of them, the Lua machines of the stages. --json prints
+Asks the admin listener of a running gateway and prints what it says: the generation that serves and since when, the listeners, what
+is wrong with the last reload if it was refused, lines that the access log has lost, the upstreams with the health of their endpoints, the filters with what became of them, the Lua machines of the stages. --json prints
 the answer of GET /status as it is.
 
 The address and the token are those of [admin] in the configuration; --admin and $MOONGATE_ADMIN_TOKEN go before.`,
@@ -53,7 +53,7 @@ func (a *app) status() admin.Status {
 	g := a.gateway.Generation()
 	s := admin.Status{
 		Version: release(), Generation: uint64(g.Number), Started: a.started.UTC(), UptimeSeconds: time.Since(a.started).Seconds(),
-		Draining: a.gateway.Draining(), Listeners: a.gateway.URLs(),
+		Draining: a.gateway.Draining(), RefusedReload: a.refused.Load(), DroppedLines: a.access.Dropped(), Listeners: a.gateway.URLs(),
 		Upstreams: []admin.UpstreamStatus{}, Filters: []admin.FilterStatus{}, VMs: []admin.VMStatus{},
 	}
 	g.EachUpstream(func(u *upstream.Upstream) { s.Upstreams = append(s.Upstreams, upstreamStatus(u)) })
@@ -109,6 +109,15 @@ func printStatus(out io.Writer, s *admin.Status) error {
 		fmt.Fprintln(out, "draining: it takes no new connections")
 	}
 	fmt.Fprintf(out, "serving on %s\n", strings.Join(s.Listeners, ", "))
+	if r := s.RefusedReload; r != nil {
+		fmt.Fprintf(out, "the reload at %s was refused, what it had before serves:\n", r.At.Format(time.RFC3339))
+		for _, line := range r.Errors {
+			fmt.Fprintf(out, "  %s\n", line)
+		}
+	}
+	if s.DroppedLines > 0 {
+		fmt.Fprintf(out, "the access log has lost %s\n", plural(int(s.DroppedLines), "line"))
+	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprint(w, "\nUPSTREAM\tENDPOINT\tWEIGHT\tHEALTH\tCONNECTIONS\tIDLE\n")
 	for _, u := range s.Upstreams {

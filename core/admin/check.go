@@ -20,7 +20,7 @@ func check(do func() (Checked, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		found, err := do()
 		if err != nil {
-			answer(w, http.StatusUnprocessableEntity, CheckAnswer{Errors: lines(err)})
+			answer(w, http.StatusUnprocessableEntity, CheckAnswer{Errors: Lines(err)})
 			return
 		}
 		answer(w, http.StatusOK, CheckAnswer{OK: true, Changes: found.Changes, Warnings: found.Warnings})

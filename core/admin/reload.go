@@ -21,19 +21,19 @@ func reload(do func() (Reloaded, error)) http.HandlerFunc {
 		done, err := do()
 		took := float64(time.Since(began).Microseconds()) / 1000
 		if err != nil {
-			answer(w, http.StatusUnprocessableEntity, ReloadAnswer{Milliseconds: took, Errors: lines(err)})
+			answer(w, http.StatusUnprocessableEntity, ReloadAnswer{Milliseconds: took, Errors: Lines(err)})
 			return
 		}
 		answer(w, http.StatusOK, ReloadAnswer{OK: true, Generation: done.Generation, Milliseconds: took, Warnings: done.Warnings})
 	}
 }
 
-// lines are the single errors behind err, one text each.
-func lines(err error) []string {
+// Lines are the single errors behind err, one text each.
+func Lines(err error) []string {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []string
 		for _, e := range many.Unwrap() {
-			all = append(all, lines(e)...)
+			all = append(all, Lines(e)...)
 		}
 		return all
 	}

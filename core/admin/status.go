@@ -13,10 +13,18 @@ type Status struct {
 	Started       time.Time        `json:"started"`        // of the process
 	UptimeSeconds float64          `json:"uptime_seconds"` // since then
 	Draining      bool             `json:"draining"`
-	Listeners     []string         `json:"listeners"` // as URLs, and paths of Unix sockets
+	RefusedReload *RefusedReload   `json:"refused_reload,omitempty"` // the last one, when nothing was loaded since
+	DroppedLines  uint64           `json:"dropped_log_lines"`        // of the access log
+	Listeners     []string         `json:"listeners"`                // as URLs, and paths of Unix sockets
 	Upstreams     []UpstreamStatus `json:"upstreams"`
 	Filters       []FilterStatus   `json:"filters"`
 	VMs           []VMStatus       `json:"vms"`
+}
+
+// RefusedReload tells of a reload that changed nothing: what is in the files is not what serves.
+type RefusedReload struct {
+	At     time.Time `json:"at"`
+	Errors []string  `json:"errors"` // "file:line: what is wrong and what would be right"
 }
 
 // UpstreamStatus tells of one upstream.

@@ -3,7 +3,9 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -114,7 +116,7 @@ func lines(t *testing.T, file string) []string {
 
 func openLogAt(t *testing.T, where string) *AccessLog {
 	t.Helper()
-	l, err := OpenAccessLog(where)
+	l, err := OpenAccessLog(where, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,5 +233,41 @@ func TestAFullLogDropsAndNeverBlocks(t *testing.T) {
 	}
 	if s.lines != n+1-dropped {
 		t.Errorf("%d lines were written, want %d", s.lines, n+1-dropped)
+	}
+}
+
+// full is a disk with room for so many bytes.
+type full struct{ room, wrote int }
+
+func (f *full) Write(p []byte) (int, error) {
+	n := min(f.room-f.wrote, len(p))
+	f.wrote += n
+	if n < len(p) {
+		return n, errors.New("no space left on device")
+	}
+	return n, nil
+}
+
+func TestLinesThatCannotBeWrittenAreCountedAndTold(t *testing.T) {
+	var told bytes.Buffer
+	l := &AccessLog{log: slog.New(slog.NewTextHandler(&told, nil))}
+	disk := &full{room: 12}
+	var written bytes.Buffer
+	l.put(disk, []byte("line 1\nline 2\nline 3\n")) // the second is torn
+	l.put(disk, []byte("line 4\n"))
+	if got := l.Dropped(); got != 3 {
+		t.Errorf("%d lines were dropped, want 3", got)
+	}
+	if got := told.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `msg="access log cannot be written" error="no space left on device"`) {
+		t.Errorf("it said\n%s", got)
+	}
+	told.Reset()
+	l.put(&written, []byte("line 5\n")) // there is room again
+	l.put(&written, []byte("line 6\n"))
+	if written.String() != "\nline 5\nline 6\n" {
+		t.Errorf("behind the torn line stands %q", written.String())
+	}
+	if got := told.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `msg="access log is written again" lost_lines=3`) {
+		t.Errorf("it said\n%s", got)
 	}
 }

@@ -46,7 +46,7 @@ func open(t testing.TB, text string, change ...func(*gateway.Options)) *house {
 	t.Helper()
 	h := &house{t: t, file: filepath.Join(t.TempDir(), "gateway.toml")}
 	h.write(text)
-	access, err := gateway.OpenAccessLog("off")
+	access, err := gateway.OpenAccessLog("off", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

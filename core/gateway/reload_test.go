@@ -22,7 +22,7 @@ func load(file string) (*conf.Config, error) { return conf.Load(file, conf.Optio
 // options are those of another gateway beside h.
 func options(t *testing.T, h *house) gateway.Options {
 	t.Helper()
-	access, err := gateway.OpenAccessLog("off")
+	access, err := gateway.OpenAccessLog("off", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
