@@ -37,7 +37,7 @@ func (g *Gateway) fail(x *core.Exchange, err error) {
 	}
 }
 
-// answer fills the response with the standard error JSON.
+// answer fills the response with the standard error JSON, one line.
 func answer(x *core.Exchange, source core.Source, status int, message string) {
 	w := &x.Response
 	w.Status, w.Reason, w.Source, w.Message = status, nil, source, message
@@ -49,7 +49,7 @@ func answer(x *core.Exchange, source core.Source, status int, message string) {
 	body = appendJSON(body, core.Bytes(message))
 	body = append(body, `,"request_id":"`...)
 	body = append(body, x.RequestID...)
-	w.Body.Replace(append(body, `"}`...))
+	w.Body.Replace(append(body, "\"}\n"...))
 }
 
 // apply fills the response with a filter's reply. One that is no answer is an error: it must not open the way to the upstream.

@@ -222,6 +222,9 @@ upstream = %q
 		if !strings.HasPrefix(head, "HTTP/1.1 "+c.want+" ") || !strings.HasPrefix(body, `{"code":`+c.want+`,"message":"`) {
 			t.Errorf("%.40q gave %q, want %s", c.request, got, c.want)
 		}
+		if length := fmt.Sprintf("Content-Length: %d\r\n", len(body)); !strings.HasSuffix(body, "\"}\n") || strings.Count(body, "\n") != 1 || !strings.Contains(head+"\r\n", length) {
+			t.Errorf("%.40q: %q is no line of its length", c.request, got)
+		}
 	}
 }
 

@@ -199,7 +199,7 @@ func TestAnErrorInAResponseFunctionIs500ForThoseAfterIt(t *testing.T) {
 	h := open(t, route(url), through(a, broken, s.recorded("c")))
 	for range 2 { // the second shows that the upstream's connection was left in order
 		got := h.raw(getClose, 5*time.Second)
-		if !strings.HasPrefix(got, "HTTP/1.1 500 ") || strings.Contains(got, "X-Inner") || !strings.HasSuffix(got, `"}`) {
+		if !strings.HasPrefix(got, "HTTP/1.1 500 ") || strings.Contains(got, "X-Inner") || !strings.HasSuffix(got, "\"}\n") {
 			t.Errorf("got %s", got)
 		}
 	}
@@ -372,7 +372,7 @@ func TestARefusalSparesTheBodyThatWasHeldBack(t *testing.T) {
 	if err != nil || !strings.HasPrefix(head, "HTTP/1.1 403") || !strings.Contains(head, "Connection: close\r\n") {
 		t.Fatalf("%q %v", head, err)
 	}
-	if rest, err := io.ReadAll(r); err != nil || !strings.HasSuffix(string(rest), `"}`) {
+	if rest, err := io.ReadAll(r); err != nil || !strings.HasSuffix(string(rest), "\"}\n") {
 		t.Errorf("%q %v", rest, err)
 	}
 }

@@ -348,7 +348,7 @@ func standard(x *core.Exchange, source core.Source, status int, message string) 
 	w.Status, w.Source = status, source
 	w.Header.Set("Content-Type", "application/json")
 	text, _ := json.Marshal(message)
-	w.Body.Replace([]byte(`{"code":` + strconv.Itoa(status) + `,"message":` + string(text) + `,"request_id":"` + string(x.RequestID) + `"}`))
+	w.Body.Replace([]byte(`{"code":` + strconv.Itoa(status) + `,"message":` + string(text) + `,"request_id":"` + string(x.RequestID) + "\"}\n"))
 }
 
 func apply(x *core.Exchange, r *core.Reply) {
