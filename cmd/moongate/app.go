@@ -13,9 +13,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/activation"
+
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core/admin"
 	"github.com/moongate/moongate/core/gateway"
+	"github.com/moongate/moongate/core/server"
 	"github.com/moongate/moongate/metrics"
 )
 
@@ -24,6 +27,7 @@ type app struct {
 	options runOptions
 	level   slog.LevelVar
 	log     *slog.Logger
+	passed  *server.Passed // by who started the process
 	access  *gateway.AccessLog
 	gateway *gateway.Gateway
 	admin   *admin.Server
@@ -42,9 +46,12 @@ func openApp(o runOptions, s streams) (*app, error) {
 	libraries := slog.NewLogLogger(a.log.Handler(), slog.LevelDebug) // whose lines others can have them write, such as endpoints that break HTTP/2
 	log.SetFlags(0)
 	log.SetOutput(libraries.Writer())
-	a.admin = admin.NewServer(a.log)
-	a.scripts = newScripting(a.log)
 	var err error
+	if a.passed, err = server.NewPassed(activation.Files(true)); err != nil {
+		return nil, err
+	}
+	a.admin = admin.NewServer(a.log, a.passed)
+	a.scripts = newScripting(a.log)
 	if a.metrics, err = metrics.New(metrics.Options{Version: release()}); err != nil {
 		return nil, err
 	}
@@ -76,6 +83,7 @@ func (a *app) open(c *conf.Config) (err error) {
 		Metrics:  a.metrics,
 		Log:      a.log,
 		Access:   a.access,
+		Passed:   a.passed,
 		Prepare:  a.prepare,
 	}, c)
 	if err != nil {
@@ -87,6 +95,9 @@ func (a *app) open(c *conf.Config) (err error) {
 	}
 	commit()
 	warn(a.log, a.gateway.Generation().Warnings())
+	for _, address := range a.passed.Unused() {
+		a.log.Warn("a socket was passed that no listener has the address of: its clients wait in vain", "address", address)
+	}
 	return nil
 }
 
@@ -161,6 +172,8 @@ func (a *app) ready() (bool, string) {
 
 // reload is what every way to reload comes to: the signal, the admin listener, the watch.
 func (a *app) reload() (admin.Reloaded, error) {
+	tell(a.log, nowReloading())
+	defer tell(a.log, nowServing)
 	g, err := a.gateway.Reload()
 	a.metrics.Reloaded(err == nil, time.Now())
 	if err != nil {

@@ -52,6 +52,8 @@ var outside = map[string][]string{
 	"github.com/andybalholm/brotli":       {"core/compress"},
 	"github.com/redis/rueidis":            {"core/redis"},
 	"golang.org/x/net":                    {"core/server/h2test"},
+	"github.com/coreos/go-systemd":        {"cmd/moongate"},
+	"golang.org/x/sys":                    {"cmd/moongate"},
 }
 
 func TestImportsOnlyGoDown(t *testing.T) {

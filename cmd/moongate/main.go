@@ -6,7 +6,10 @@
 // One verb, one file; app.go is the only place that knows every part of the gateway.
 package main
 
-import "os"
+import (
+	"os"
+	_ "time/tzdata" // for where the system has none, such as a container of this program alone
+)
 
 func main() {
 	os.Exit(command(os.Args[1:], streams{out: os.Stdout, err: os.Stderr}))

@@ -77,6 +77,7 @@ func (a *app) serve(signals <-chan os.Signal) error {
 	go func() { ended <- a.run(ctx) }()
 	again := make(chan struct{}, 1)
 	go a.reloads(ctx, again)
+	tell(a.log, nowServing)
 	if a.options.watch {
 		go watch(ctx, func() []string { return a.gateway.Generation().Config().Sources }, again)
 	}
@@ -93,6 +94,7 @@ func (a *app) serve(signals <-chan os.Signal) error {
 			default:
 				a.ending.Store(true) // not ready before anything else
 				a.log.Info("draining", "signal", sig.String())
+				tell(a.log, nowStopping)
 				stop()
 			}
 		}

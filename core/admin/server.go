@@ -29,6 +29,7 @@ const (
 // The methods are safe for concurrent use, but only one Change may be pending at a time.
 type Server struct {
 	log     *slog.Logger
+	passed  *server.Passed
 	handler atomic.Pointer[Handler]
 	running sync.WaitGroup
 
@@ -44,8 +45,10 @@ type listener struct {
 	http *http.Server
 }
 
-// NewServer makes a server that listens nowhere yet.
-func NewServer(log *slog.Logger) *Server { return &Server{log: log} }
+// NewServer makes a server that listens nowhere yet. Of the sockets that were passed, if any, it takes those with its addresses.
+func NewServer(log *slog.Logger, passed *server.Passed) *Server {
+	return &Server{log: log, passed: passed}
+}
 
 // Change is a move that has been prepared. Exactly one of Commit and Abort ends it.
 type Change struct {
@@ -63,7 +66,7 @@ func (s *Server) Prepare(address string, o Options) (*Change, error) {
 	c := &Change{server: s, address: address, options: o}
 	bound := s.now
 	if s.now == nil || s.address != address {
-		ln, err := net.Listen(server.Network(address), address)
+		ln, err := s.passed.Open(address, 0)
 		if err != nil {
 			return nil, fmt.Errorf("the admin listener cannot have %s: %w", address, err)
 		}

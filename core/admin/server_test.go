@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // open puts the door on a free port.
 func open(t *testing.T, d *door) *admin.Server {
 	t.Helper()
-	s := admin.NewServer(slog.New(slog.DiscardHandler))
+	s := admin.NewServer(slog.New(slog.DiscardHandler), nil)
 	t.Cleanup(s.Close)
 	move(t, s, "127.0.0.1:0", d).Commit()
 	return s
@@ -135,7 +135,7 @@ func TestANewTokenHoldsAtOnce(t *testing.T) {
 }
 
 func TestLoopbackIsFoundFromTheAddress(t *testing.T) {
-	s := admin.NewServer(slog.New(slog.DiscardHandler))
+	s := admin.NewServer(slog.New(slog.DiscardHandler), nil)
 	defer s.Close()
 	move(t, s, "0.0.0.0:0", newDoor()).Commit()
 	_, port, _ := net.SplitHostPort(s.Addr().String())

@@ -18,13 +18,14 @@ import (
 	"github.com/moongate/moongate/metrics"
 )
 
-// Options are what a gateway is made of. All fields but Pipeline are required.
+// Options are what a gateway is made of. All fields but Pipeline and Passed are required.
 type Options struct {
 	Load     func() (*conf.Config, error) // reads the configuration and its scripts as one snapshot
 	Pipeline PipelineBuilder              // nil: no filters
 	Metrics  *metrics.Metrics
 	Log      *slog.Logger
 	Access   *AccessLog
+	Passed   *server.Passed // sockets for listeners with their addresses; nil: none
 
 	// Faults says what is wrong with the scripts of a configuration that is wrong elsewhere, so that all is told at once; nil: nothing.
 	Faults func(*conf.Config) conf.Errors

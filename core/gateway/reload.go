@@ -184,7 +184,7 @@ func (g *Gateway) listen(c *conf.Config) (map[string]*server.Listener, error) {
 		if g.listeners[place] != nil {
 			continue
 		}
-		open, err := server.Listen(l.Address, fs.FileMode(l.Mode))
+		open, err := g.opts.Passed.Listen(l.Address, fs.FileMode(l.Mode))
 		if err != nil {
 			errs.Add(l.Pos, "listener.address", "cannot listen on %s: %s", l.Address, cause(err))
 			continue

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"strings"
 	"sync/atomic"
 	"syscall"
 
@@ -54,19 +53,8 @@ type Listening struct {
 
 // Listen opens an address, host:port or unix:/path, for connections without TLS. mode is what the file of a Unix socket is given. Closing
 // removes that file.
-func Listen(address string, mode fs.FileMode) (l *Listener, err error) {
-	var open net.Listener
-	if path, ok := strings.CutPrefix(address, "unix:"); ok {
-		open, err = listenUnix(path, mode)
-	} else {
-		open, err = net.Listen(Network(address), address)
-	}
-	if err != nil {
-		return nil, err
-	}
-	listener := &Listener{Listener: open}
-	listener.set.Store(&listening{at: listener})
-	return listener, nil
+func Listen(address string, mode fs.FileMode) (*Listener, error) {
+	return (*Passed)(nil).Listen(address, mode)
 }
 
 // Network is what package net calls the network of an address with host and port: an IPv4 address means IPv4 alone, also 0.0.0.0, which would
