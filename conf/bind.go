@@ -408,6 +408,23 @@ func (b *binder) table(key string, v Value) (*Table, bool) {
 	return t, ok
 }
 
+// named visits the tables of one kind, [KEY.NAME], whose names are shown to people.
+func (b *binder) named(key string, v Value, visit func(path, name string, t *Table)) {
+	all, _ := b.table(key, v)
+	for name, v := range all.All() {
+		path := join(key, name)
+		b.note(path, v.Pos)
+		t, ok := b.table(path, v)
+		if !ok {
+			continue
+		}
+		if wrong := displayName(name); wrong != "" {
+			b.errs.Add(v.Pos, path, "%s", wrong)
+		}
+		visit(path, name, t)
+	}
+}
+
 // tables takes the tables out of a list of them.
 func (b *binder) tables(key string, v Value) []*Table {
 	items, ok := v.V.([]Value)

@@ -194,20 +194,7 @@ func (b *binder) rate(key string, v Value) (Rate, bool) {
 
 // bindLimiters reads [limiter.NAME].
 func (b *binder) bindLimiters(key string, v Value, c *Config) {
-	all, ok := b.table(key, v)
-	if !ok {
-		return
-	}
-	for name, v := range all.All() {
-		path := join(key, name)
-		b.note(path, v.Pos)
-		t, ok := b.table(path, v)
-		if !ok {
-			continue
-		}
-		if wrong := displayName(name); wrong != "" {
-			b.errs.Add(v.Pos, path, "%s", wrong)
-		}
+	b.named(key, v, func(path, name string, t *Table) {
 		l := defaultLimiter()
 		l.Pos, l.Name = t.Pos, name
 		for _, setting := range []string{"key", "limiter", "stage", "enabled"} {
@@ -218,7 +205,7 @@ func (b *binder) bindLimiters(key string, v Value, c *Config) {
 		limiterSection.bind(b, path, t.without([]string{"key", "limiter", "stage", "enabled"}), &l)
 		b.checkLimiter(path, &l)
 		c.Limiters = append(c.Limiters, l)
-	}
+	})
 }
 
 // bindTiers reads [limiter.NAME.tiers]: names with a rate, or a table of rate and burst, or of quota.

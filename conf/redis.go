@@ -75,26 +75,13 @@ var redisTLSSection = section[RedisTLS]{
 
 // bindRedis reads [redis.NAME].
 func (b *binder) bindRedis(key string, v Value, c *Config) {
-	all, ok := b.table(key, v)
-	if !ok {
-		return
-	}
-	for name, v := range all.All() {
-		path := join(key, name)
-		b.note(path, v.Pos)
-		t, ok := b.table(path, v)
-		if !ok {
-			continue
-		}
-		if wrong := displayName(name); wrong != "" {
-			b.errs.Add(v.Pos, path, "%s", wrong)
-		}
+	b.named(key, v, func(path, name string, t *Table) {
 		r := defaultRedis()
 		r.Pos, r.Name = t.Pos, name
 		redisSection.bind(b, path, t, &r)
 		b.checkRedis(path, &r)
 		c.Redises = append(c.Redises, r)
-	}
+	})
 }
 
 // checkRedis holds the settings of one Redis against each other.

@@ -19,22 +19,9 @@ var sharedSection = section[SharedStore]{
 
 // bindShared reads [shared.NAME].
 func (b *binder) bindShared(key string, v Value, c *Config) {
-	all, ok := b.table(key, v)
-	if !ok {
-		return
-	}
-	for name, v := range all.All() {
-		path := join(key, name)
-		b.note(path, v.Pos)
-		t, ok := b.table(path, v)
-		if !ok {
-			continue
-		}
-		if wrong := displayName(name); wrong != "" {
-			b.errs.Add(v.Pos, path, "%s", wrong)
-		}
+	b.named(key, v, func(path, name string, t *Table) {
 		s := SharedStore{Pos: t.Pos, Name: name, Capacity: DefaultSharedCapacity}
 		sharedSection.bind(b, path, t, &s)
 		c.Shared = append(c.Shared, s)
-	}
+	})
 }
