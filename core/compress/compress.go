@@ -8,6 +8,7 @@ package compress
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 
 	"github.com/moongate/moongate/core"
@@ -51,11 +52,14 @@ func New(o Options) *Policy {
 // encoded for another client says so in Vary.
 func (p *Policy) Begin(x *core.Exchange) *Encoder {
 	w := &x.Response
+	if w.Status == 304 {
+		likeHeld(x)
+	}
 	if !p.fits(x) {
 		return nil
 	}
 	addVary(&w.Header)
-	if x.Request.Method == "HEAD" || x.Request.Proto == core.HTTP10 {
+	if x.Request.Proto == core.HTTP10 {
 		return nil
 	}
 	name := choose(p.opts.Encodings, &x.Request.Header)
@@ -66,6 +70,12 @@ func (p *Policy) Begin(x *core.Exchange) *Encoder {
 	w.Header.DelKind(core.KindContentLength)
 	w.Header.Del("Accept-Ranges")
 	weaken(&w.Header)
+	if x.Request.Method == "HEAD" { // which is told what GET would be; its length nobody knows
+		if w.Body.Changed() {
+			w.Body.Reset()
+		}
+		return nil
+	}
 	e := newEncoder(name)
 	w.Body.Wrap(e.over)
 	return e
@@ -78,7 +88,7 @@ func (p *Policy) fits(x *core.Exchange) bool {
 	if !core.BodyAllowed(w.Status) || w.Status == 206 || h.GetKind(core.KindContentEncoding) != nil || !p.takes(h.GetKind(core.KindContentType)) {
 		return false
 	}
-	if n := w.Body.Length(); n >= 0 && n < p.opts.MinSize && x.Request.Method != "HEAD" {
+	if n := length(x); n >= 0 && n < p.opts.MinSize {
 		return false
 	}
 	for _, name := range [...]string{"Content-Range", "Digest", "Content-Digest", "Repr-Digest", "Content-MD5"} {
@@ -87,6 +97,35 @@ func (p *Policy) fits(x *core.Exchange) bool {
 		}
 	}
 	return !forbids(h) && !forbids(&x.Request.Header)
+}
+
+// length is that of the answer to GET, -1 when it is not known.
+func length(x *core.Exchange) int64 {
+	w := &x.Response
+	if x.Request.Method != "HEAD" || w.Body.Changed() {
+		return w.Body.Length()
+	}
+	n, err := strconv.ParseInt(string(w.Header.GetKind(core.KindContentLength)), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// likeHeld has a 304 name the validator that the client has, when that is the weak one of an answer that was encoded for it: a strong one would speak
+// of another (RFC 9111 section 4.3.4).
+func likeHeld(x *core.Exchange) {
+	tag := x.Response.Header.Get("ETag")
+	if len(tag) == 0 || tag[0] != '"' {
+		return
+	}
+	weak := append([]byte("W/"), tag...)
+	for _, f := range x.Request.Header.Fields() {
+		if core.EqualFoldString(f.Name, "If-None-Match") && bytes.Contains(f.Value, weak) {
+			weaken(&x.Response.Header)
+			return
+		}
+	}
 }
 
 func (p *Policy) takes(contentType []byte) bool {

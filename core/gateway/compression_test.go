@@ -52,10 +52,61 @@ func TestAnswersAreCompressedForClientsThatSaySo(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	for _, c := range []struct{ method, accept, vary string }{{"GET", "identity", "Accept-Encoding"}, {"HEAD", "gzip", "Accept-Encoding"}} {
+	for _, c := range []struct{ method, accept, vary string }{{"GET", "identity", "Accept-Encoding"}, {"HEAD", "identity", "Accept-Encoding"}} {
 		resp := h.get(c.method, c.accept)
 		if resp.Header.Get("Content-Encoding") != "" || resp.Header.Get("Vary") != c.vary || resp.Header.Get("ETag") != `"v1"` || resp.ContentLength != int64(len(page)) {
 			t.Errorf("%s for %s: %v", c.method, c.accept, resp.Header)
+		}
+	}
+}
+
+// TestHEADIsToldWhatGETWouldBe: RFC 9110 sections 8.6 and 9.3.2 allow no length of other bytes, and no validator of them.
+func TestHEADIsToldWhatGETWouldBe(t *testing.T) {
+	url := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.Header().Set("ETag", `"v1"`)
+		page := strings.Repeat("x", map[string]int{"/long": 10_000, "/short": 10}[r.URL.Path])
+		if r.URL.Path == "/unknown" {
+			page = strings.Repeat("x", 10_000)
+			w.(http.Flusher).Flush()
+		} else {
+			w.Header().Set("Content-Length", fmt.Sprint(len(page)))
+		}
+		_, _ = io.WriteString(w, page)
+	})
+	h := open(t, twoDoors+compressed(url, ""))
+	for _, l := range h.legs() {
+		for _, target := range []string{"/long", "/short", "/unknown"} {
+			for _, accept := range []string{"gzip", "identity"} {
+				full, _ := l.ask(t, "GET", target, nil, "Accept-Encoding", accept)
+				head, _ := l.ask(t, "HEAD", target, nil, "Accept-Encoding", accept)
+				for _, name := range []string{"Content-Encoding", "Content-Length", "Etag", "Vary", "Content-Type"} {
+					if got, want := head.Header.Get(name), full.Header.Get(name); got != want {
+						t.Errorf("%s: HEAD of %s for %s says %s: %q, GET %q", l.name, target, accept, name, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestWhatIsStillValidIsSaidByTheClientsOwnValidator: what it holds is the weak one of an encoded answer, and no 304 with the strong one is about that (RFC 9111
+// section 4.3.4).
+func TestWhatIsStillValidIsSaidByTheClientsOwnValidator(t *testing.T) {
+	url := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"v1"`)
+		w.WriteHeader(304)
+	})
+	h := open(t, twoDoors+compressed(url, ""))
+	plain := open(t, twoDoors+route(url))
+	for held, want := range map[string]string{`W/"v1"`: `W/"v1"`, `"v0", W/"v1"`: `W/"v1"`, `"v1"`: `"v1"`, `W/"v11"`: `"v1"`, `*`: `"v1"`} {
+		for i, l := range h.legs() {
+			if resp, _ := l.ask(t, "GET", "/", nil, "If-None-Match", held); resp.StatusCode != 304 || resp.Header.Get("ETag") != want {
+				t.Errorf("%s: for %s: %s %v, want %s", l.name, held, resp.Status, resp.Header, want)
+			}
+			if resp, _ := plain.legs()[i].ask(t, "GET", "/", nil, "If-None-Match", held); resp.Header.Get("ETag") != `"v1"` {
+				t.Errorf("%s, not compressed: for %s: %v", l.name, held, resp.Header)
+			}
 		}
 	}
 }

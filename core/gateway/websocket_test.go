@@ -312,6 +312,7 @@ func TestOnlyAllowedAndWellFormedHandshakesAreOffered(t *testing.T) {
 		{"h2c", swap("Upgrade: websocket", "Upgrade: h2c"), "ws", "200", false, true},
 		{"one of several", swap("Upgrade: websocket", "Upgrade: h2c, WebSocket"), "ws", "200", true, true},
 		{"another version", swap("Version: 13", "Version: 8"), "ws", "426", false, false},
+		{"two versions", swap("Sec-WebSocket-Version: 13\r\n", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Version: 8\r\n"), "ws", "400", false, false},
 		{"no version", swap("Sec-WebSocket-Version: 13\r\n", ""), "ws", "426", false, false},
 		{"no key", swap("Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n", ""), "ws", "400", false, false},
 		{"a short key", swap("dGhlIHNhbXBsZSBub25jZQ==", "dGhlIHNhbXBsZQ=="), "ws", "400", false, false},

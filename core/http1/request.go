@@ -33,9 +33,11 @@ func ParseRequest(head []byte, r *core.Request) (Framing, error) {
 	if f.types > 1 {
 		return Framing{}, errTwoTypes
 	}
-	if expect := r.Header.GetKind(core.KindExpect); expect != nil {
-		if !core.EqualFoldString(expect, "100-continue") {
-			return Framing{}, errExpect
+	if r.Header.GetKind(core.KindExpect) != nil {
+		for _, f := range r.Header.Fields() {
+			if f.Kind == core.KindExpect && !core.EqualFoldString(f.Value, "100-continue") {
+				return Framing{}, errExpect
+			}
 		}
 		r.Expect = r.Proto == core.HTTP11 && (f.chunked || f.length > 0)
 	}

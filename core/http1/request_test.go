@@ -107,6 +107,7 @@ func TestWhatIsNoRequestIsRefused(t *testing.T) {
 		{"name with slash", get("X/A: a\r\n"), 400},
 		{"two content types", get("Content-Type: a\r\nContent-Type: b\r\n"), 400},
 		{"unknown expectation", get("Expect: 200-ok\r\n"), 417},
+		{"unknown expectation in a second line", get("Expect: 100-continue\r\nExpect: 200-ok\r\n"), 417},
 		{"length repeated", post("Content-Length: 5\r\nContent-Length: 5\r\n", "hello"), 400},
 		{"length a list", post("Content-Length: 5, 5\r\n", "hello"), 400},
 		{"length with sign", post("Content-Length: +5\r\n", "hello"), 400},

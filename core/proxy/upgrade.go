@@ -30,6 +30,8 @@ func Offer(x *core.Exchange, up *upstream.Upstream) *core.Reply {
 		reply := core.ErrorReply(core.FromGateway, 426, "websocket version is not 13")
 		reply.Header.Add("Sec-WebSocket-Version", "13")
 		return reply
+	case repeated(h, "Sec-WebSocket-Version"):
+		return core.ErrorReply(core.FromGateway, 400, "more than one Sec-WebSocket-Version")
 	case !http1.ValidWebSocketKey(h.Get("Sec-WebSocket-Key")) || repeated(h, "Sec-WebSocket-Key"):
 		return core.ErrorReply(core.FromGateway, 400, "malformed Sec-WebSocket-Key")
 	case r.Body.Length() != 0:
