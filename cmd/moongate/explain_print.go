@@ -17,7 +17,7 @@ import (
 type explained struct {
 	Method   string            `json:"method"`
 	Host     string            `json:"host"`
-	Path     string            `json:"path"` // as routes and filters see it
+	Path     string            `json:"path"` // as routes and filters see it; as it came when none is looked for
 	Client   string            `json:"client_ip"`
 	Status   int               `json:"status,omitempty"`  // of the answer, when no upstream would be asked
 	Message  string            `json:"message,omitempty"` // of that answer
@@ -49,6 +49,9 @@ type explainedRoute struct {
 func newExplained(x *core.Exchange, found *gateway.Explanation, filters *luaapi.Pipeline) *explained {
 	r := &x.Request
 	e := &explained{Method: r.Method, Host: string(r.Host), Path: string(r.Path), Client: r.ClientIP.String(), Filters: []explainedFilter{}, Others: []explainedRoute{}}
+	if !found.Looked() {
+		e.Path = found.RawPath
+	}
 	if found.Refused != nil {
 		e.Status, e.Message = found.Refused.Status, found.Refused.Public
 	}

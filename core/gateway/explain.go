@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"net/http"
 
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core"
@@ -11,11 +12,17 @@ import (
 
 // Explanation is what would become of a request before any filter has a say. Nobody is asked, and nothing is counted.
 type Explanation struct {
+	RawPath  string         // as it came
 	Refused  *core.Error    // the answer when no route was looked for, or none took it; nil: one did
 	Route    *conf.Route    // that takes it; nil: none
 	Upstream *conf.Upstream // of the route
 	Target   string         // path and query as they go out
-	Others   []Other        // all other routes, in the order of the configuration
+	Others   []Other        // all other routes, in the order of the configuration; none when no route was looked for
+}
+
+// Looked tells whether a route was looked for.
+func (e *Explanation) Looked() bool {
+	return e.Refused == nil || e.Refused.Status == http.StatusNotFound
 }
 
 // Other is a route that does not take a request.
@@ -27,16 +34,19 @@ type Other struct {
 // Explain says what would become of a request: x as it stands when its head has been read. It settles what the gateway settles when a
 // request arrives (client, path, parameters), in x.
 func (g *Generation) Explain(x *core.Exchange) (*Explanation, error) {
+	e := &Explanation{RawPath: string(x.Request.RawPath)}
 	err := headLimits(g.config).Fit(appendHead(nil, &x.Request))
 	g.arrive(x)
 	if err == nil {
 		err = g.match(x, nil)
 	}
-	e := new(Explanation)
 	if err != nil {
 		var ok bool
 		if e.Refused, ok = errors.AsType[*core.Error](err); !ok {
 			return nil, err
+		}
+		if !e.Looked() {
+			return e, nil
 		}
 	} else {
 		rt := x.Route
