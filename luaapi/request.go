@@ -48,7 +48,7 @@ var requestFields = []field{
 		}, instead: ": assign to req.headers[name]"},
 	{name: "cookies", kind: "gw.Cookies", doc: "Cookies of the request by name, the first of each. Assigning changes what goes upstream; nil takes one away.",
 		get: func(f *frame) lua.LValue { return &lua.LUserData{Value: (*cookiesHandle)(f), Metatable: cookiesMeta} }},
-	{name: "params", kind: "table<string, string>", doc: "What the `{name}` segments of the route's path stood for.",
+	{name: "params", kind: "table<string, string>", doc: "What the `{name}` segments of the route's path stood for, encoded as in req.path: gw.url.decode gives the text.",
 		get: func(f *frame) lua.LValue { return &lua.LUserData{Value: (*paramsHandle)(f), Metatable: paramsMeta} }},
 	{name: "bearer", kind: "string?", doc: "Token of `Authorization: Bearer`, in any case; nil when there is none, empty when the header is malformed or sent twice.",
 		get: getBearer},

@@ -58,7 +58,7 @@
 ---@field remote_addr string Address and port of the connection's other end; `unix` over a Unix socket.
 ---@field headers gw.Headers Header fields, names in any case: nil when absent, else a string, several lines joined by `, `. Assigning sets one line, nil deletes. `:all(name)` lists the lines, `:add(name, value)` adds one, `pairs` walks them.
 ---@field cookies gw.Cookies Cookies of the request by name, the first of each. Assigning changes what goes upstream; nil takes one away.
----@field params table<string, string> What the `{name}` segments of the route's path stood for.
+---@field params table<string, string> What the `{name}` segments of the route's path stood for, encoded as in req.path: gw.url.decode gives the text.
 ---@field bearer string? Token of `Authorization: Bearer`, in any case; nil when there is none, empty when the header is malformed or sent twice.
 ---@field tls gw.TLS? What the client's TLS connection told: `version`, `cipher`, `server_name`; of the client's certificate `subject`, `common_name`, `fingerprint` and the lists `organizations`, `sans`, `uris`. nil on a plain one.
 ---@field route string? Name of the route; nil when none matched.
