@@ -69,7 +69,11 @@ func (d door) call(method, path string, answer any) error {
 	}
 	var no refusal
 	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusUnprocessableEntity && json.Unmarshal(body, &no) == nil && no.Message != "" {
-		return d.explain(fmt.Errorf("%s answers %s: %s", d.address, resp.Status, no.Message))
+		err := fmt.Errorf("%s answers %s: %s", d.address, resp.Status, no.Message)
+		if resp.StatusCode == http.StatusUnauthorized {
+			err = fmt.Errorf("%w; it is taken from [admin] of -c FILE, or from $MOONGATE_ADMIN_TOKEN", err)
+		}
+		return d.explain(err)
 	}
 	if err := json.Unmarshal(body, answer); err != nil {
 		return fmt.Errorf("%s is no admin listener of moongate: it answers %s", d.address, resp.Status)
