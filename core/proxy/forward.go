@@ -45,6 +45,7 @@ type Leg struct {
 	upgrade  bool // a place among the upstream's upgrades is held
 	trying   bool // a try holds what settle gives back
 	finished bool
+	interims int  // answers of 1xx of this try
 	lapsed   bool // the try that failed did so because its connection, which had rested, was found closed
 	refused  bool // or because the endpoint, which speaks HTTP/2, would not look at the request
 
@@ -139,6 +140,7 @@ func (l *Leg) tries() error {
 func (l *Leg) anew() {
 	l.x.Response.Header.Reset()
 	l.x.Response.Status = 0
+	l.interims = 0
 }
 
 func (l *Leg) try() (err error) {

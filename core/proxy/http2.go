@@ -34,8 +34,9 @@ type round struct {
 	clock    *time.Timer  // what looks after the time until the head; nil before it is asked for
 	reading  watch        // what looks after the time between two reads of the answer
 
-	mu   sync.Mutex // guards over, clock and the client's end against interim answers
-	over bool
+	mu       sync.Mutex // guards over, interims, clock and the client's end against interim answers
+	over     bool
+	interims int // answers of 1xx
 }
 
 var (
@@ -122,7 +123,10 @@ func (r *round) sent(now core.Instant) {
 func (r *round) interim(status int, header textproto.MIMEHeader) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.interims++
 	switch {
+	case r.interims > maxInterims:
+		return &malformed{errInterims}
 	case r.over || status == 100:
 		return nil
 	case status == 101: // which HTTP/2 does not have (RFC 9113 section 8.6)

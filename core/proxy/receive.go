@@ -92,11 +92,19 @@ func headFault(fault *core.Error) error {
 
 var (
 	errLargeHead  = fmt.Errorf("head larger than %d KiB, the limit", maxHead>>10)
+	errInterims   = fmt.Errorf("more than %d interim answers, the limit", maxInterims)
 	errManyFields = fmt.Errorf("head of more than %d fields, the limit", http1.MaxFields)
 )
 
+// maxInterims bounds the answers of 1xx before the one that counts.
+const maxInterims = 1000
+
 func (l *Leg) interim() error {
 	w := &l.x.Response
+	if l.interims++; l.interims > maxInterims {
+		w.Status = 0
+		return &malformed{errInterims}
+	}
 	var err error
 	switch w.Status {
 	case 100:

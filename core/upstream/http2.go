@@ -89,7 +89,10 @@ func newStreams(address string, c *tls.Config, o PoolOptions) *Streams {
 	return s
 }
 
-var errNotHTTP2 = errors.New("the endpoint does not speak HTTP/2")
+var (
+	errNotHTTP2  = errors.New("the endpoint does not speak HTTP/2")
+	errNoStreams = errors.New("the endpoint allows no streams")
+)
 
 // open connects to the endpoint and shakes hands where that is wanted.
 func (s *Streams) open(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -256,10 +259,18 @@ func (s *Streams) grow() {
 	go s.dial(ctx)
 }
 
-// forget lets go of connections that take no request any more: ended ones, and those that the endpoint lets come to their end.
+// forget lets go of connections that take no request any more: ended ones, those that the endpoint lets come to their end, and those that it
+// allows no streams.
 func (s *Streams) forget() {
 	s.conns = slices.DeleteFunc(s.conns, func(c *Shared) bool {
-		return c.Err() != nil || c.wire.leaving.Load()
+		switch {
+		case c.Err() != nil || c.wire.leaving.Load():
+			return true
+		case c.InFlight() == 0 && c.Available() == 0:
+			go func() { _ = c.Close() }()
+			return true
+		}
+		return false
 	})
 }
 
@@ -267,6 +278,9 @@ func (s *Streams) dial(ctx context.Context) {
 	cc, err := s.transport.NewClientConn(ctx, "http", "endpoint:1") // open knows the address
 	if err == nil {
 		err = s.fresh.await(ctx)
+	}
+	if err == nil && cc.Err() == nil && cc.Available() == 0 {
+		err = errNoStreams
 	}
 	s.mu.Lock()
 	s.dialing()

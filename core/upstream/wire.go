@@ -23,14 +23,21 @@ type wire struct {
 	have  int     // bytes of head
 	left  int     // bytes of its payload
 	heard bool    // the frame of settings is whole
+	parts int     // frames that go on with a header block
 }
 
 // Frame types and a flag of RFC 9113 section 6.
 const (
-	frameSettings = 4
-	frameGoAway   = 7
-	flagAck       = 1
+	frameSettings     = 4
+	frameGoAway       = 7
+	frameContinuation = 9
+	flagAck           = 1
 )
+
+// maxParts bounds the frames of a header block. The standard library bounds the bytes alone, and reads empty ones for ever.
+const maxParts = 1000
+
+var errManyParts = errors.New("malformed: header block in too many frames")
 
 // Read implements net.Conn. What was read before has been worked on when the next is asked for.
 func (w *wire) Read(p []byte) (int, error) {
@@ -39,6 +46,10 @@ func (w *wire) Read(p []byte) (int, error) {
 	}
 	n, err := w.Conn.Read(p)
 	w.see(p[:n])
+	if w.parts > maxParts {
+		w.leaving.Store(true)
+		return 0, errManyParts
+	}
 	w.note(err)
 	return n, err
 }
@@ -84,6 +95,11 @@ func (w *wire) see(b []byte) {
 			}
 			w.left = int(w.head[0])<<16 | int(w.head[1])<<8 | int(w.head[2])
 			w.leaving.Store(w.leaving.Load() || w.head[3] == frameGoAway)
+			if w.head[3] == frameContinuation {
+				w.parts++
+			} else {
+				w.parts = 0
+			}
 		}
 		n := min(w.left, len(b))
 		w.left -= n
