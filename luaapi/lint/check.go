@@ -127,7 +127,11 @@ func (c *checker) expr(e ast.Expr) {
 // ident looks at a name that is read.
 func (c *checker) ident(e *ast.IdentExpr) {
 	if c.names[e] == nil && !c.globals[e.Value] && e.Value != "_G" && !slices.Contains(c.tree.spaces[""], e.Value) {
-		c.note("global", e.Line(), e.Value, "global '"+e.Value+"' is not defined, it is always nil"+meant(e.Value, c.tree.spaces[""]))
+		hint, known := elsewhere[e.Value]
+		if !known {
+			hint = meant(e.Value, c.tree.spaces[""])
+		}
+		c.note("global", e.Line(), e.Value, "global '"+e.Value+"' is not defined, it is always nil"+hint)
 	}
 	if c.kindOf(e).handle == "conf" {
 		c.escapes = true
@@ -136,6 +140,7 @@ func (c *checker) ident(e *ast.IdentExpr) {
 
 // index looks at e.key.
 func (c *checker) index(e *ast.AttrGetExpr) {
+	c.uncalled(e)
 	of := c.kindOf(e.Object)
 	key, constant := e.Key.(*ast.StringExpr)
 	switch {
@@ -202,6 +207,7 @@ func (c *checker) call(e *ast.FuncCallExpr) {
 			line = at.Key.Line()
 		}
 		c.timely(c.tree.funcs[k.path], line, name)
+		c.calledSpace(k.path, line, name)
 	}
 	c.expr(e.Func)
 }
@@ -225,6 +231,8 @@ func (c *checker) methodCall(e *ast.FuncCallExpr) {
 	case of.handle == "" || of.handle == "conf":
 	case c.tree.methods[of.handle][e.Method]:
 		c.timely(c.tree.funcs[of.handle+":"+e.Method], e.Line(), e.Method)
+	case of.handle == "headers" || of.handle == "query" || of.handle == "cookies":
+		c.notAMethod(of.handle, e)
 	default:
 		if _, is := c.world.Handles[of.handle][e.Method]; is {
 			c.note("colon", e.Line(), e.Method, of.handle+"."+e.Method+" is a field, not a method")
