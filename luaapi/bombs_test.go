@@ -2,6 +2,7 @@ package luaapi_test
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -40,15 +41,15 @@ func TestNoNativeOutlivesItsBudget(t *testing.T) {
 		`local d = ("a."):rep(99) .. "a" local s = ('{"a":'):rep(99) .. "[" .. ("1,"):rep(2 ^ 18) .. "1]" .. ("}"):rep(99)
 			for i = 1, 1000 do gw.json.get(s, d) end`: "time budget",
 	} {
-		b := bench(t, "", map[string]string{"filter": `local M = { stage = "transform" }
+		b := bench(t, stock, map[string]string{"filter": `local M = { stage = "transform" }
 function M.init() ` + twins + `return { twins = t } end
 function M.on_request(req, ctx, conf)
 ` + body + `
 end
 return M`})
-		start := time.Now()
+		start := cpu(t)
 		a := b.Do(luatest.Request{})
-		took := time.Since(start)
+		took := cpu(t) - start
 		told := a.Err != nil && (strings.Contains(a.Err.Error(), want) || strings.Contains(a.Err.Error(), "time budget")) // on a slow machine
 		if !told && (a.Err != nil || want != "") {
 			t.Errorf("%s: %.300v, want %s", body, a.Err, want)
@@ -59,9 +60,19 @@ return M`})
 	}
 }
 
+// cpu is the time that the process has had a processor: how long it waited for one among others tells nothing.
+func cpu(t *testing.T) time.Duration {
+	t.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
 func TestAScriptsOwnTableCannotHoldTheLoadUp(t *testing.T) {
 	const twins = `local t = { 1 } for i = 1, 90 do t = { t, t } end `
-	start := time.Now()
+	start := cpu(t)
 	got := strings.Join(refusal(t, "", map[string]string{
 		"default":  twins + `return { stage = "transform", config = { x = { "list", default = t } } }`,
 		"of":       `local o = { "list" } o.of = o return { stage = "transform", config = { x = o } }`,
@@ -72,7 +83,7 @@ func TestAScriptsOwnTableCannotHoldTheLoadUp(t *testing.T) {
 			t.Errorf("%s is not in\n%.2000s", want, got)
 		}
 	}
-	if took := time.Since(start); took > 3*time.Second {
+	if took := cpu(t) - start; took > 3*time.Second {
 		t.Errorf("took %s", took)
 	}
 }

@@ -161,13 +161,10 @@ func together(b *luatest.Bench, n int) []string {
 	return answers
 }
 
-// crowded lets many requests wait for each other.
-const crowded = "[scripts]\nbudget = \"10s\"\nwait = \"10s\"\n"
-
 func TestOfManyWhoWantAKeyOneLoadsIt(t *testing.T) {
 	var clock time.Duration
 	const n = 12
-	b := cachedBench(t, &clock, nil, crowded, answering(`gw.shared.incr("test", "here")`, fmt.Sprintf(`gw.cache.get_or("k", 60, function()
+	b := cachedBench(t, &clock, nil, patient, answering(`gw.shared.incr("test", "here")`, fmt.Sprintf(`gw.cache.get_or("k", 60, function()
 		while gw.shared.get("test", "here") < %d do end
 		return gw.shared.incr("test", "loads")
 	end)`, n)))
@@ -181,7 +178,7 @@ func TestOfManyWhoWantAKeyOneLoadsIt(t *testing.T) {
 func TestWhoWaitsHoldsNoVMOfThePool(t *testing.T) {
 	var clock time.Duration
 	// Of two VMs one loads, until all five have asked; so four come through the other, though three of them wait by then.
-	b := cachedBench(t, &clock, nil, crowded+"vms = 2\n", answering(`gw.shared.incr("test", "asked")`, `gw.cache.get_or("k", 60, function()
+	b := cachedBench(t, &clock, nil, patient+"vms = 2\n", answering(`gw.shared.incr("test", "asked")`, `gw.cache.get_or("k", 60, function()
 		while gw.shared.get("test", "asked") < 5 do end
 		return "value"
 	end)`))
@@ -194,7 +191,7 @@ func TestWhoWaitsHoldsNoVMOfThePool(t *testing.T) {
 
 func TestNobodyWaitsLongerThanItMay(t *testing.T) {
 	var clock time.Duration
-	b := cachedBench(t, &clock, nil, crowded, answering("", `gw.cache.get_or("k", 60, function()
+	b := cachedBench(t, &clock, nil, patient, answering("", `gw.cache.get_or("k", 60, function()
 		while not gw.shared.get("test", "late") do end
 		return "value"
 	end, { wait = 0.02 })
@@ -229,7 +226,7 @@ func TestALoaderThatSpendsItsBudgetLeavesTheTaskToAnother(t *testing.T) {
 
 func TestWhileOneLoadsAnewTheOthersGetTheOldValue(t *testing.T) {
 	var clock time.Duration
-	b := cachedBench(t, &clock, nil, crowded, answering("", `gw.cache.get_or("k", 1, function()
+	b := cachedBench(t, &clock, nil, patient, answering("", `gw.cache.get_or("k", 1, function()
 		local n = gw.shared.incr("test", "n")
 		while n == 2 and (gw.shared.get("test", "old") or 0) < 3 do end
 		return n

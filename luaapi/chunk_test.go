@@ -126,7 +126,7 @@ func TestAFailureInAChunkIsNeverAnOpenDoor(t *testing.T) {
 		`for i = 1, 20 do ctx["k" .. i] = ("x"):rep(100000) .. i end`: "hold more of a body in ctx",
 	} {
 		script := `return { stage = "transform", on_request_chunk = function(chunk, ctx, conf, last) ` + body + ` end }`
-		a, seen, b := chunked(t, "", map[string]string{"filter": script}, "text")
+		a, seen, b := chunked(t, short, map[string]string{"filter": script}, "text")
 		if a.Status != 500 || seen.Method != "" || a.Err == nil || !strings.Contains(a.Err.Error(), want) || strings.Contains(a.Body, "lua") {
 			t.Errorf("%s: status %d, %v, want %s; upstream saw %q, log %s", body, a.Status, a.Err, want, seen.Body, b.Log())
 		}

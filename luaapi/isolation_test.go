@@ -119,7 +119,7 @@ func TestContextPassesThroughStagesAndPhases(t *testing.T) {
 }
 
 func TestAThousandRequestsAtOnceNeverMix(t *testing.T) {
-	b := bench(t, "[scripts]\nvms = 8\nwait = \"10s\"\n", map[string]string{
+	b := bench(t, patient+"vms = 8\n", map[string]string{
 		"remember": `return { stage = "auth", on_request = function(req, ctx)
 			ctx.user, ctx.id, ctx.pair = req.headers["X-Id"], req.headers["X-Id"], { req.headers["X-Id"] }
 		end }`,

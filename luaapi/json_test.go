@@ -18,8 +18,8 @@ const echo = `local doc, err = req:json()
 	if type(doc) == "table" and req.headers["X-Add"] then doc.x = 1 end
 	req:set_body(gw.json.encode(doc))`
 
-// patient lets a slow machine finish.
-const patient = "[scripts]\nbudget = \"10s\"\n"
+// patient lets a slow machine finish, and wait for a VM.
+const patient = "[scripts]\nbudget = \"10s\"\nwait = \"1m\"\n"
 
 func recode(t testing.TB, b *luatest.Bench, text string, headers [][2]string) (body, fault string) {
 	t.Helper()

@@ -230,7 +230,7 @@ func TestFilesAreReadAtLoadFromTheirFolderAlone(t *testing.T) {
 }
 
 func TestMetricsOfScriptsAndFiltersAreScraped(t *testing.T) {
-	b := bench(t, "", map[string]string{"filter": `
+	b := bench(t, short, map[string]string{"filter": `
 		local seen = gw.metric.counter("seen", { "path" })
 		local depth = gw.metric.gauge("depth")
 		local took = gw.metric.histogram("took_seconds")

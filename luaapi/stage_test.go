@@ -21,9 +21,19 @@ path = "/**"
 upstream = "main"
 `
 
-// bench builds a pipeline of scripts; "filter" is scripts/filter.lua. Settings follow the configuration's text.
+// stock are the settings of a test that asks for the limits that scripts have where nobody sets any.
+const stock = "[scripts]\n"
+
+// short lets a slow machine finish what takes no time, and endless loops end.
+const short = "[scripts]\nbudget = \"1s\"\n"
+
+// bench builds a pipeline of scripts; "filter" is scripts/filter.lua. Settings follow the configuration's text. Those that say nothing of
+// [scripts] leave scripts the time that a slow machine takes.
 func bench(t testing.TB, settings string, scripts map[string]string) *luatest.Bench {
 	t.Helper()
+	if !strings.Contains(settings, "[scripts]") {
+		settings = patient + settings
+	}
 	files := map[string]string{"gateway.toml": config + settings}
 	for name, source := range scripts {
 		files["scripts/"+name+".lua"] = source
@@ -76,7 +86,7 @@ func TestABrokenFilterIsNeverAnOpenDoor(t *testing.T) {
 		`ctx.upstream = "nowhere"`:      `there is no upstream "nowhere"`,
 		`req.headers["X-A"] = "a\r\nb"`: `the value of header X-A has a line break`,
 	} {
-		b := bench(t, "", onRequest(body))
+		b := bench(t, short, onRequest(body))
 		asked := false
 		b.Upstream = func(luatest.Forwarded) luatest.Answer { asked = true; return luatest.Answer{Status: 200} }
 		a := b.Do(luatest.Request{})
