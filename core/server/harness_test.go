@@ -61,9 +61,12 @@ type inn struct {
 	addr string
 }
 
+// patience is how long a test waits for what will come, on the slowest of machines.
+const patience = time.Minute
+
 func settings() server.Settings {
-	return server.Settings{Head: http1.HeadLimits{Head: 64 << 10, Line: 16 << 10}, HeadTimeout: 5 * time.Second, IdleTimeout: 5 * time.Second,
-		BodyIdle: 5 * time.Second}
+	return server.Settings{Head: http1.HeadLimits{Head: 64 << 10, Line: 16 << 10}, HeadTimeout: patience, IdleTimeout: patience,
+		BodyIdle: patience}
 }
 
 // open serves h until the test ends; t0 is nil for a listener without TLS.
@@ -74,11 +77,17 @@ func open(t *testing.T, h server.Handler, set server.Settings, t0 *server.TLS) *
 		t.Fatal(err)
 	}
 	l.Configure(server.Listening{Name: "here"}, t0)
+	return openOn(t, l, h, set)
+}
+
+// openOn serves h until the test ends, on a listener that nobody serves yet.
+func openOn(t *testing.T, l *server.Listener, h server.Handler, set server.Settings) *inn {
+	t.Helper()
 	i := &inn{server.New(h, set, slog.New(slog.NewTextHandler(io.Discard, nil))), l, l.Addr().String()}
 	ended := make(chan error, 1)
 	go func() { ended <- i.Serve(l) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := i.Shutdown(ctx); err != nil {
 			t.Error("shutdown:", err)
@@ -182,7 +191,7 @@ func browser(t *testing.T, addr string, c *tls.Config, h2 bool) *http.Client {
 		return new(net.Dialer).DialContext(ctx, "tcp", addr)
 	}}
 	t.Cleanup(tr.CloseIdleConnections)
-	return &http.Client{Transport: tr, Timeout: 10 * time.Second}
+	return &http.Client{Transport: tr, Timeout: patience}
 }
 
 // get fetches a URL and gives the answer with its whole body.

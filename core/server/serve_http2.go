@@ -97,10 +97,10 @@ func (c *stream) release(stop func() bool) {
 	c.srv.inFlight.Add(-1)
 	c.srv.inFlight2.Add(-1)
 	x := c.x
-	clean := stop() && c.stall.stop()
+	stays, rests := stop(), c.stall.stop() // both: a timer that goes on holds all that the connection had
 	x.Reset()
 	exchanges.Put(x)
-	if clean { // otherwise left may still come
+	if stays && rests { // otherwise left or look may still come
 		c.reset()
 		streams.Put(c)
 	}
