@@ -143,7 +143,7 @@ func TestConnectionsOutliveTheirCertificate(t *testing.T) {
 	r := bufio.NewReader(nc)
 	ask := func() {
 		t.Helper()
-		_ = nc.SetDeadline(time.Now().Add(5 * time.Second))
+		_ = nc.SetDeadline(time.Now().Add(patience))
 		if _, err := io.WriteString(nc, "GET / HTTP/1.1\r\nHost: old.test\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func TestHandshakesThatFailAreCountedAndClosed(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _ = io.WriteString(nc, text)
-		_ = nc.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_ = nc.SetReadDeadline(time.Now().Add(patience))
 		if _, err := io.ReadAll(nc); err != nil && strings.Contains(err.Error(), "timeout") {
 			t.Errorf("%q: the connection stays open", text)
 		}
@@ -206,7 +206,7 @@ func TestAClientThatLeavesIsNoticedBelowTLS(t *testing.T) {
 		select {
 		case <-cut:
 			gone <- true
-		case <-time.After(5 * time.Second):
+		case <-time.After(patience):
 			gone <- false
 		}
 		x.Lifeline.Release()
@@ -249,7 +249,7 @@ func TestAReaderThatStandsStillIsLetGoOverTLS(t *testing.T) {
 			if !errors.Is(err, http1.ErrTimeout) || errors.As(err, new(*http1.SlowError)) != (name == "slow") {
 				t.Errorf("%s: %v", name, err)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(patience):
 			t.Errorf("%s: still writing", name)
 		}
 		nc.Close()
