@@ -96,7 +96,7 @@ func TestEveryEndingLeavesNothingUnderWay(t *testing.T) {
 			})
 			h := open(t, leastConn(url, c.more))
 			for range 3 {
-				if got := h.raw(c.request, 10*time.Second); !strings.HasPrefix(got, "HTTP/1.1 ") {
+				if got := h.raw(c.request); !strings.HasPrefix(got, "HTTP/1.1 ") {
 					t.Fatalf("got %q", got)
 				}
 			}
@@ -105,7 +105,7 @@ func TestEveryEndingLeavesNothingUnderWay(t *testing.T) {
 	}
 	t.Run("a refused connection", func(t *testing.T) {
 		h := open(t, leastConn("http://127.0.0.1:1", ""))
-		h.raw(get, 10*time.Second)
+		h.raw(get)
 		h.wantActive("http://127.0.0.1:1", 0)
 	})
 	t.Run("a client that leaves", func(t *testing.T) {

@@ -117,8 +117,8 @@ func TestACallEndsWithItsContext(t *testing.T) {
 	}()
 	<-heads
 	cancel(errors.New("the client has left"))
-	within(t, 10*time.Second, "the call ends", ended)
-	within(t, 10*time.Second, "the asked one is let go", left)
+	within(t, "the call ends", ended)
+	within(t, "the asked one is let go", left)
 	if c.Err == nil || !strings.HasSuffix(c.Err.Error(), ": the client has left") {
 		t.Error(c.Err)
 	}
@@ -176,7 +176,7 @@ func TestCallsDoNotLeadBack(t *testing.T) {
 // ask sends one request and gives the answer's status.
 func (h *house) ask(text string) (string, int) {
 	h.t.Helper()
-	answer := h.raw(text, 10*time.Second)
+	answer := h.raw(text)
 	var status int
 	_, _ = fmt.Sscanf(answer, "HTTP/1.1 %d", &status)
 	return answer, status

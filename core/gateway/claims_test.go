@@ -15,7 +15,7 @@ func TestClaimsAboutEarlierHopsAreReplacedInEverySpelling(t *testing.T) {
 	request := "GET / HTTP/1.1\r\nHost: gw\r\nConnection: close\r\n" + claims + "\r\n"
 	t.Run("untrusted", func(t *testing.T) {
 		url, heads := recorder(t, ok)
-		open(t, route(url)).raw(request, 5*time.Second)
+		open(t, route(url)).raw(request)
 		head := <-heads
 		for _, gone := range []string{"9.9.9.9", "https", "8.8.8.8", "Ssl", "Server: e", "7.7.7.7", "6.6.6.6", "5.5.5.5"} {
 			if strings.Contains(head, gone) {
@@ -30,7 +30,7 @@ func TestClaimsAboutEarlierHopsAreReplacedInEverySpelling(t *testing.T) {
 	})
 	t.Run("trusted", func(t *testing.T) {
 		url, heads := recorder(t, ok)
-		open(t, "[http]\ntrusted_proxies = [\"127.0.0.1\"]\n"+route(url)).raw(request, 5*time.Second)
+		open(t, "[http]\ntrusted_proxies = [\"127.0.0.1\"]\n"+route(url)).raw(request)
 		head := <-heads
 		for _, gone := range []string{"9.9.9.9", "X_Forwarded_Proto", "8.8.8.8", "7.7.7.7"} {
 			if strings.Contains(head, gone) {
@@ -47,7 +47,7 @@ func TestClaimsAboutEarlierHopsAreReplacedInEverySpelling(t *testing.T) {
 
 func TestIdentityIsKeptFromEverySpellingThatFoldsToIt(t *testing.T) {
 	url, heads := recorder(t, ok)
-	open(t, route(url)).raw("GET / HTTP/1.1\r\nHost: gw\r\nConnection: close\r\nX.User.Id: root\r\nX!User~Role: root\r\nX_User-Id: root\r\n\r\n", 5*time.Second)
+	open(t, route(url)).raw("GET / HTTP/1.1\r\nHost: gw\r\nConnection: close\r\nX.User.Id: root\r\nX!User~Role: root\r\nX_User-Id: root\r\n\r\n")
 	if head := <-heads; strings.Contains(head, "root") {
 		t.Errorf("the upstream got\n%s", head)
 	}
@@ -72,7 +72,6 @@ func TestAnUploadThatIsNotReadEndsWithTheIdleLimit(t *testing.T) {
 	})
 	h := open(t, route(url)+"[route.http]\nmax_body = \"100MiB\"\n[route.timeouts]\nidle_read = \"400ms\"\nfirst_byte = \"300ms\"\ntotal = \"500ms\"\n")
 	nc, r := h.dial()
-	_ = nc.SetReadDeadline(time.Now().Add(20 * time.Second))
 	began := time.Now()
 	go func() {
 		_, _ = io.WriteString(nc, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 60000000\r\n\r\n")
@@ -87,14 +86,14 @@ func TestAnUploadThatIsNotReadEndsWithTheIdleLimit(t *testing.T) {
 	if err != nil || !strings.HasPrefix(head, "HTTP/1.1 504") {
 		t.Fatalf("%q %v", head, err)
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > patience/2 {
 		t.Errorf("it took %s", took)
 	}
 }
 
 func TestAnAnswerWithoutADateGetsOne(t *testing.T) {
 	url, _ := recorder(t, ok)
-	if got := open(t, route(url)).raw("GET / HTTP/1.1\r\nHost: gw\r\nConnection: close\r\n\r\n", 5*time.Second); strings.Count(got, "\r\nDate: ") != 1 {
+	if got := open(t, route(url)).raw("GET / HTTP/1.1\r\nHost: gw\r\nConnection: close\r\n\r\n"); strings.Count(got, "\r\nDate: ") != 1 {
 		t.Errorf("got %q", got)
 	}
 }

@@ -81,7 +81,7 @@ func faithful(t *testing.T, more string, serve http.HandlerFunc, check func(t *t
 		if protocol == "h2c" {
 			to = upstreamH2C
 		}
-		h := open(t, twoDoors+routeTo(to(t, serve), fmt.Sprintf("protocol = %q\ntimeouts.connect = \"10s\"", protocol))+more)
+		h := open(t, twoDoors+routeTo(to(t, serve), fmt.Sprintf("protocol = %q\n", protocol))+more)
 		for _, l := range h.legs() {
 			t.Run(l.name+" to "+protocol, func(t *testing.T) { check(t, l) })
 		}

@@ -40,7 +40,7 @@ func awaited(t *testing.T, got chan string) string {
 	select {
 	case text := <-got:
 		return text
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("no copy came")
 	}
 	return ""
@@ -122,7 +122,7 @@ func TestCopiesEndWithTheGateway(t *testing.T) {
 	}
 	<-heads
 	h.stop()
-	within(t, 30*time.Second, "the copy is ended", left)
+	within(t, "the copy is ended", left)
 	for err := range h.ended {
 		if err != nil {
 			t.Error(err)

@@ -206,7 +206,6 @@ func (b *bench) send(t testing.TB, raw []byte, pieces *rand.Rand) []byte {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	_ = nc.SetDeadline(time.Now().Add(30 * time.Second))
 	wrote := make(chan struct{})
 	go func() { // a client may have to be told before it has said all
 		defer close(wrote)
@@ -221,7 +220,7 @@ func (b *bench) send(t testing.TB, raw []byte, pieces *rand.Rand) []byte {
 			raw = raw[n:]
 		}
 	}()
-	got, err := io.ReadAll(nc)
+	got, err := io.ReadAll(patiently{nc})
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the gateway keeps the connection: %.200q", got)
 	}
@@ -232,7 +231,7 @@ func (b *bench) send(t testing.TB, raw []byte, pieces *rand.Rand) []byte {
 
 // settled waits until the gateway has nothing more to say to the upstream.
 func (b *bench) settled() bool {
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Microsecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(200 * time.Microsecond) {
 		if b.h.Server().InFlight() > 0 || b.h.Server().Connections() > 0 {
 			continue
 		}

@@ -6,11 +6,11 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core"
@@ -58,7 +58,7 @@ func loading(file *string) func(*gateway.Options) {
 
 func (h *house) body(path string) string {
 	h.t.Helper()
-	got := h.raw("GET "+path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 5*time.Second)
+	got := h.raw("GET " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 	head, body, _ := strings.Cut(got, "\r\n\r\n")
 	if !strings.HasPrefix(head, "HTTP/1.1 200 ") {
 		return head
@@ -301,7 +301,7 @@ func TestReloadsAtOnceBecomeOneMore(t *testing.T) {
 	for range 10 {
 		callers.Go(reload)
 	}
-	time.Sleep(50 * time.Millisecond) // they all wait now
+	eventually(t, "they all wait", func() bool { return waiting("(*Gateway).Reload(") == 11 })
 	close(gate)
 	callers.Wait()
 	close(numbers)
@@ -314,6 +314,18 @@ func TestReloadsAtOnceBecomeOneMore(t *testing.T) {
 	if last := h.Generation().Number; last != 3 || second != 10 {
 		t.Errorf("eleven reloads made %d generations, %d callers got the last", last-1, second)
 	}
+}
+
+// waiting is how many goroutines wait in a function, for a channel or a lock.
+func waiting(function string) (n int) {
+	all := make([]byte, 4<<20)
+	for _, stack := range strings.Split(string(all[:runtime.Stack(all, true)]), "\n\n") {
+		state, calls, _ := strings.Cut(stack, "\n")
+		if strings.Contains(calls, function) && (strings.Contains(state, "[chan receive") || strings.Contains(state, "[sync.Mutex.Lock")) {
+			n++
+		}
+	}
+	return n
 }
 
 func TestAReloadKeepsConnectionsAndHealth(t *testing.T) {
@@ -422,7 +434,7 @@ func TestEachListenerWhosePortTheSystemChoosesHasItsOwn(t *testing.T) {
 		}
 		for i, want := range []string{"HTTP/1.1 404", "HTTP/1.1 200"} {
 			h.addr = addrs[i]
-			if got := h.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 5*time.Second); !strings.HasPrefix(got, want) {
+			if got := h.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, want) {
 				t.Errorf("listener %d says %q, want %s", i, got, want)
 			}
 		}

@@ -101,7 +101,7 @@ func next(t *testing.T, entries chan entry) entry {
 	select {
 	case e := <-entries:
 		return e
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("no log entry")
 	}
 	return entry{}
@@ -140,7 +140,7 @@ func TestStagesRunInOrderAndSeeTheAnswerInReverse(t *testing.T) {
 	url, _ := recorder(t, ok)
 	var s steps
 	h := open(t, route(url), through(s.recorded("a"), s.recorded("b"), s.recorded("c")))
-	h.raw(getClose, 5*time.Second)
+	h.raw(getClose)
 	if got := s.String(); got != "a> b> c> <c <b <a a! b! c!" {
 		t.Errorf("ran %s", got)
 	}
@@ -163,7 +163,7 @@ func TestAnEarlyAnswerPassesThoseWhoseTurnHadCome(t *testing.T) {
 		return nil
 	}
 	h := open(t, route(url), through(a, b, s.recorded("c")))
-	got := h.raw(getClose, 5*time.Second)
+	got := h.raw(getClose)
 	for _, want := range []string{"HTTP/1.1 401 Unauthorized\r\n", "WWW-Authenticate: Bearer\r\n", "X-Cors: 1\r\n", `{"code":401,"message":"who are you","request_id":"`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("lacks %q: %s", want, got)
@@ -180,7 +180,7 @@ func TestAFilterThatBreaksFailsTheRequest(t *testing.T) {
 	b := s.recorded("b")
 	b.request = func(*core.Exchange) (*core.Reply, error) { return nil, errors.New("secret inner thing") }
 	h := open(t, route(url), through(s.recorded("a"), b, s.recorded("c")))
-	got := h.raw(getClose, 5*time.Second)
+	got := h.raw(getClose)
 	if !strings.HasPrefix(got, "HTTP/1.1 500 ") || strings.Contains(got, "secret") || len(heads) != 0 {
 		t.Errorf("got %s after %d requests to the upstream", got, len(heads))
 	}
@@ -198,7 +198,7 @@ func TestAnErrorInAResponseFunctionIs500ForThoseAfterIt(t *testing.T) {
 	a.response = func(x *core.Exchange) error { s.add(fmt.Sprintf("<a(%d)", x.Response.Status)); return nil }
 	h := open(t, route(url), through(a, broken, s.recorded("c")))
 	for range 2 { // the second shows that the upstream's connection was left in order
-		got := h.raw(getClose, 5*time.Second)
+		got := h.raw(getClose)
 		if !strings.HasPrefix(got, "HTTP/1.1 500 ") || strings.Contains(got, "X-Inner") || !strings.HasSuffix(got, "\"}\n") {
 			t.Errorf("got %s", got)
 		}
@@ -218,7 +218,7 @@ func TestAStageThatAlwaysFailsHoldsNobodyUp(t *testing.T) {
 	h := open(t, route(url), func(o *gateway.Options) {
 		o.Pipeline = func(gateway.Parts) (gateway.Built, error) { return gateway.Built{Pipeline: pipeline{&stubborn{}}}, nil }
 	})
-	if got := h.raw(getClose, 5*time.Second); !strings.HasPrefix(got, "HTTP/1.1 500 ") {
+	if got := h.raw(getClose); !strings.HasPrefix(got, "HTTP/1.1 500 ") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -227,7 +227,7 @@ func TestAReplyThatIsNoAnswerOpensNoDoor(t *testing.T) {
 	for _, status := range []int{0, 101, 600, -1} {
 		url, heads := recorder(t, ok)
 		h := open(t, route(url), through(&stage{request: func(*core.Exchange) (*core.Reply, error) { return &core.Reply{Status: status}, nil }}))
-		if got := h.raw(getClose, 5*time.Second); !strings.HasPrefix(got, "HTTP/1.1 500 ") || len(heads) != 0 {
+		if got := h.raw(getClose); !strings.HasPrefix(got, "HTTP/1.1 500 ") || len(heads) != 0 {
 			t.Errorf("a reply of status %d gave %q, the upstream got %d requests", status, got, len(heads))
 		}
 	}
@@ -281,7 +281,7 @@ upstream = %q
 		{"bad chunk", "POST /slow HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "gateway"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := h.raw(strings.Replace(c.request, "Host: a", "Host: a\r\nConnection: close", 1), 5*time.Second)
+			got := h.raw(strings.Replace(c.request, "Host: a", "Host: a\r\nConnection: close", 1))
 			if !strings.HasPrefix(got, fmt.Sprintf("HTTP/1.1 %d ", c.status)) {
 				t.Errorf("the client got %q", got)
 			}
@@ -395,12 +395,12 @@ func TestBodiesThatFiltersSetAreSentWhole(t *testing.T) {
 		}}
 		for _, framing := range []string{"Content-Length: 5\r\n\r\nhello", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"} {
 			h := open(t, route(echo), through(set))
-			got := h.raw("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"+framing, 10*time.Second)
+			got := h.raw("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" + framing)
 			if want := fmt.Sprintf("\r\n\r\n%d %d", size, size); !strings.HasSuffix(got, want) {
 				t.Errorf("size %d gave %q", size, got)
 			}
 			h = open(t, route(deaf), through(set))
-			if got := h.raw("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"+framing, 10*time.Second); !strings.HasPrefix(got, "HTTP/1.1 200 OK\r\n") {
+			if got := h.raw("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" + framing); !strings.HasPrefix(got, "HTTP/1.1 200 OK\r\n") {
 				t.Errorf("size %d to an upstream that answers first gave %q", size, got)
 			}
 		}
@@ -449,7 +449,7 @@ func TestIdentityNeverComesInATrailer(t *testing.T) {
 		got <- r.Trailer
 	})
 	h := open(t, "[http]\nidentity_headers = [\"X-User-Id\"]\n"+route(url))
-	h.raw("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-User-Id: root\r\nx_user_id: root\r\nX-Sum: 1\r\n\r\n", 5*time.Second)
+	h.raw("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-User-Id: root\r\nx_user_id: root\r\nX-Sum: 1\r\n\r\n")
 	trailer := <-got
 	if trailer.Get("X-User-Id") != "" || len(trailer["X_user_id"]) > 0 || trailer.Get("X-Sum") != "1" {
 		t.Errorf("the upstream got %v", trailer)
@@ -462,7 +462,7 @@ func TestWhatAFilterSetsIsNotTheClientsToTake(t *testing.T) {
 		x.Request.Header.Set("X-Gw-User", "alice")
 		return nil, nil
 	}}))
-	h.raw("GET / HTTP/1.1\r\nHost: a\r\nX-Gw-User: mallory\r\nConnection: \r\nConnection: close, X-Gw-User, X-Forwarded-For\r\nKeep-Alive: 5\r\n\r\n", 5*time.Second)
+	h.raw("GET / HTTP/1.1\r\nHost: a\r\nX-Gw-User: mallory\r\nConnection: \r\nConnection: close, X-Gw-User, X-Forwarded-For\r\nKeep-Alive: 5\r\n\r\n")
 	head := <-heads
 	if strings.Count(head, "X-Gw-User: alice\r\n") != 1 || strings.Contains(head, "mallory") || !strings.Contains(head, "X-Forwarded-For: 127.0.0.1\r\n") ||
 		strings.Contains(head, "Connection") || strings.Contains(head, "Keep-Alive") {
@@ -477,7 +477,7 @@ func TestCookieLinesStayApartAndInOrder(t *testing.T) {
 		x.Response.Header.Add("Set-Cookie", "d=4")
 		return nil
 	}}))
-	if got := h.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-A: 1\r\nx-a: 2\r\n\r\n", 5*time.Second); !strings.Contains(got, cookies) || !strings.Contains(got, "Set-Cookie: d=4\r\n") || strings.Count(got, "Set-Cookie") != 4 {
+	if got := h.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-A: 1\r\nx-a: 2\r\n\r\n"); !strings.Contains(got, cookies) || !strings.Contains(got, "Set-Cookie: d=4\r\n") || strings.Count(got, "Set-Cookie") != 4 {
 		t.Errorf("got %q", got)
 	}
 	if head := <-heads; !strings.Contains(head, "X-A: 1\r\nx-a: 2\r\n") {

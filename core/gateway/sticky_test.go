@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // sticking is an upstream u of these endpoints whose clients stay by a cookie, with more settings of its own and of the cookie, and a route to it.
@@ -18,7 +17,7 @@ func sticking(more, cookie string, urls ...string) string {
 // given is what one answer says about the cookie.
 func (h *house) given(lines string) (status, cookie string) {
 	h.t.Helper()
-	answer := h.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"+lines+"\r\n", 10*time.Second)
+	answer := h.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" + lines + "\r\n")
 	head, _, _ := strings.Cut(answer, "\r\n\r\n")
 	for line := range strings.SplitSeq(head, "\r\n") {
 		if value, ok := strings.CutPrefix(line, "Set-Cookie: "); ok {
@@ -93,7 +92,7 @@ func TestAClientWhoseEndpointIsGoneMovesWithinTheRequest(t *testing.T) {
 func TestTheCookieStandsBesideThoseOfTheEndpoint(t *testing.T) {
 	url := upstream(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Set-Cookie", "own=1") })
 	h := open(t, sticking("", "", url))
-	answer := h.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 10*time.Second)
+	answer := h.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 	if !strings.Contains(answer, "Set-Cookie: own=1\r\n") || !strings.Contains(answer, "Set-Cookie: s=") {
 		t.Errorf("%s", answer)
 	}

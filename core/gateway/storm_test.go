@@ -65,8 +65,7 @@ func (c *rower) row() {
 				c.t.Error(err)
 				return
 			}
-			_ = c.nc.SetDeadline(time.Now().Add(3 * time.Minute))
-			c.r = bufio.NewReader(c.nc)
+			c.r = bufio.NewReader(patiently{c.nc})
 		}
 		c.n++
 		[...]func(){c.get, c.get, c.pipeline, c.post, c.chunked, c.early, c.slow, c.leave, c.leaveUpload, c.leaveDownload, c.nonsense, c.cut}[c.rng.IntN(12)]()
@@ -199,7 +198,7 @@ func (c *rower) cut() {
 
 func TestAStormLeavesNothingBehind(t *testing.T) {
 	url := upstreamQuiet(t, weather)
-	h := open(t, fmt.Sprintf("[[upstream]]\nname = \"up\"\nendpoints = [%q]\nbalance = \"p2c_ewma\"\npool = { connections = 8, wait = \"30s\" }\ntimeouts = { total = \"60s\" }\n", url)+route("up"))
+	h := open(t, fmt.Sprintf("[[upstream]]\nname = \"up\"\nendpoints = [%q]\nbalance = \"p2c_ewma\"\npool = { connections = 8, wait = \"4m\" }\ntimeouts = { total = \"5m\" }\n", url)+route("up"))
 	var rowers sync.WaitGroup
 	for i := range 16 {
 		c := &rower{t: t, h: h, rng: rand.New(rand.NewPCG(uint64(i), 1))}

@@ -80,7 +80,7 @@ func TestEventsAndHintsComeAtOnce(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer func() {
 			cancel()
-			within(t, 20*time.Second, "the upstream hears that the client has left", over)
+			within(t, "the upstream hears that the client has left", over)
 		}()
 		hints := make(chan string, 1)
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
@@ -104,7 +104,7 @@ func TestEventsAndHintsComeAtOnce(t *testing.T) {
 			if got != "103</a.css>" {
 				t.Errorf("got %s", got)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(patience):
 			t.Error("no hint")
 		}
 		next <- ""
@@ -160,7 +160,7 @@ func TestUploadsArriveWhileTheyAreSent(t *testing.T) {
 				if got != text {
 					t.Errorf("got %s", got)
 				}
-			case <-time.After(10 * time.Second):
+			case <-time.After(patience):
 				t.Fatal("nothing came before all of it was sent")
 			}
 		}
@@ -218,7 +218,7 @@ func TestWhoeverLeavesInTheBodyStopsTheUpstream(t *testing.T) {
 		_, _ = io.ReadFull(resp.Body, make([]byte, 100_000))
 		cancel()
 		resp.Body.Close()
-		within(t, 10*time.Second, "the download stops", stopped)
+		within(t, "the download stops", stopped)
 		in, out := io.Pipe()
 		ctx, cancel = context.WithCancel(t.Context())
 		if r, err = http.NewRequestWithContext(ctx, "POST", l.base+"/up", in); err != nil {
@@ -234,7 +234,7 @@ func TestWhoeverLeavesInTheBodyStopsTheUpstream(t *testing.T) {
 		_, _ = io.WriteString(out, strings.Repeat("x", 100_000))
 		<-began
 		cancel()
-		within(t, 10*time.Second, "the upload stops", stopped)
+		within(t, "the upload stops", stopped)
 		out.CloseWithError(io.ErrUnexpectedEOF)
 		<-ended
 	})

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // socketFile is a path for a Unix socket, short enough for the kernel.
@@ -30,8 +29,7 @@ func dialUnix(t *testing.T, path string) (net.Conn, *bufio.Reader) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { nc.Close() })
-	_ = nc.SetReadDeadline(time.Now().Add(patience))
-	return nc, bufio.NewReader(nc)
+	return nc, bufio.NewReader(patiently{nc})
 }
 
 // also is a second listener, on a Unix socket: --listen replaces only the first.

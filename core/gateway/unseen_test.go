@@ -101,7 +101,7 @@ func TestWhatAnHTTP2EndpointHasNotLookedAtIsRepeatedWhole(t *testing.T) {
 			say(f, stream)
 			return false
 		})
-		h := open(t, twoDoors+routeTo(url, "protocol = \"h2c\"\ntimeouts.connect = \"10s\"\nhealth.failures = 1"))
+		h := open(t, twoDoors+routeTo(url, "protocol = \"h2c\"\nhealth.failures = 1"))
 		for _, l := range h.legs() {
 			for _, method := range []string{"GET", "POST", "PUT", "PATCH"} {
 				for _, size := range []int{0, 5, 20 << 10, 32 << 10} {
@@ -144,7 +144,7 @@ func TestABodyThatIsLongIsSentOnceOverHTTP2(t *testing.T) {
 		}
 		return n != 2
 	})
-	h := open(t, routeTo(url, "protocol = \"h2c\"\ntimeouts.connect = \"10s\""))
+	h := open(t, routeTo(url, "protocol = \"h2c\""))
 	for _, want := range []int{200, 503, 200} {
 		if resp, got := h.put("POST", noise(40<<10), want == 503); resp.StatusCode != want || want == 200 && got != string(noise(40<<10)) {
 			t.Errorf("%s, %d bytes, want %d", resp.Status, len(got), want)
@@ -165,7 +165,7 @@ func TestASharedConnectionThatIsFoundClosedIsNobodysFault(t *testing.T) {
 		}
 		return stream == 1
 	})
-	h := open(t, twoDoors+routeTo(url, "protocol = \"h2c\"\ntimeouts.connect = \"10s\"\nhealth.failures = 1"))
+	h := open(t, twoDoors+routeTo(url, "protocol = \"h2c\"\nhealth.failures = 1"))
 	for _, l := range h.legs() {
 		for _, method := range []string{"GET", "GET", "PUT", "DELETE", "GET", "PUT"} {
 			if resp, got := l.ask(t, method, "/", strings.NewReader("hello")); resp.StatusCode != 200 || string(got) != "hello" {
@@ -207,7 +207,7 @@ func TestManyRequestsOnAConnectionThatBreaksPutNobodyOut(t *testing.T) {
 		}
 		return false
 	})
-	h := open(t, routeTo(url, "protocol = \"h2c\"\ntimeouts.connect = \"10s\"\nhealth.failures = 3"))
+	h := open(t, routeTo(url, "protocol = \"h2c\"\nhealth.failures = 3"))
 	c := h.client2()
 	c.Timeout = time.Minute
 	if resp, _ := h.do(c, h.request("GET", "/", nil)); resp.StatusCode != 200 {
@@ -243,7 +243,7 @@ func TestCallsWhoseAnswerHasBegunGoOn(t *testing.T) {
 			w.(http.Flusher).Flush()
 		}
 	})
-	h := open(t, routeTo(url, "protocol = \"h2c\"\ntimeouts.connect = \"10s\""))
+	h := open(t, routeTo(url, "protocol = \"h2c\""))
 	in, out := io.Pipe()
 	c := h.client2()
 	c.Timeout = time.Minute

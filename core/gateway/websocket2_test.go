@@ -63,7 +63,7 @@ func (h *house) socket2() (net.Conn, *bufio.Reader) {
 	h.t.Helper()
 	c := h.dial2()
 	s := h.connect(c)
-	return closing{s, c}, bufio.NewReader(s)
+	return closing{s, c}, bufio.NewReader(patiently{s})
 }
 
 // connect opens one more of a connection.
@@ -244,7 +244,7 @@ func TestAClientOfHTTP2ThatLeavesClosesTheUpstreamsSocket(t *testing.T) {
 			leave(c, s)
 			select {
 			case <-gone:
-			case <-time.After(10 * time.Second):
+			case <-time.After(patience):
 				t.Error("the upstream was not told")
 			}
 			h.wantMetric(`moongate_upgrade_open_connections{route="all"} 0`)
@@ -259,7 +259,7 @@ func TestAResetReachesAnUpstreamThatReadsNothing(t *testing.T) {
 		r := bufio.NewReaderSize(nc, 16)
 		_, _ = accepts(nc, r, "")
 		<-full
-		_ = nc.SetWriteDeadline(time.Now().Add(20 * time.Second))
+		_ = nc.SetWriteDeadline(time.Now().Add(patience))
 		for {
 			if _, err := nc.Write(make([]byte, 1<<16)); err != nil {
 				gone <- err

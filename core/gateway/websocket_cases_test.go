@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/lxzan/gws"
@@ -171,7 +170,6 @@ func directly(t *testing.T, addr string) (net.Conn, *bufio.Reader) {
 func (c *wsCase) play(t *testing.T, nc net.Conn, r *bufio.Reader) (frames []wsFrame) {
 	t.Helper()
 	defer nc.Close()
-	_ = nc.SetDeadline(time.Now().Add(time.Minute))
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
@@ -255,7 +253,6 @@ func (c *wsCase) judge(t *testing.T, got []wsFrame) {
 func TestConformanceOfCompressedWebSockets(t *testing.T) {
 	h := open(t, sockets(wsServer(t).URL))
 	nc, r := h.dial()
-	_ = nc.SetDeadline(time.Now().Add(time.Minute))
 	send(t, nc, handshake+"Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n")
 	head, err := readHead(r)
 	if err != nil || !strings.Contains(strings.ToLower(head), "sec-websocket-extensions: permessage-deflate") {

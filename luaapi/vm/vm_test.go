@@ -3,7 +3,6 @@ package vm_test
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/moongate/moongate/luaapi/vm"
 	lua "github.com/yuin/gopher-lua"
@@ -80,11 +79,10 @@ func TestAnEndlessLoopEndsWithItsBudget(t *testing.T) {
 		`return function() local co = coroutine.wrap(function() while true do end end) while true do co() end end`,
 		`return function() while true do coroutine.wrap(function() end)() end end`,
 	} {
-		start := time.Now()
-		_, err := v.Call(function(t, v, source))
+		_, err := v.Call(function(t, v, source)) // which would not return
 		e := raised(t, err)
-		if took := time.Since(start); !e.Timeout || took > 10*time.Second {
-			t.Errorf("%s: %v after %v", source, err, took)
+		if !e.Timeout {
+			t.Errorf("%s: %v", source, err)
 		}
 		if e.Script != "s.lua" || e.Line != 1 {
 			t.Errorf("%s: position %s:%d", source, e.Script, e.Line)
