@@ -141,12 +141,12 @@ func TestASenderThatPausesTooLongRunsOutOfTime(t *testing.T) {
 func TestASenderThatIsSlowButAliveIsWaitedFor(t *testing.T) {
 	const size = 1 << 20
 	p := newPassage(t, size, "")
-	p.from.ReadIdle(200*time.Millisecond, 0)
+	p.from.ReadIdle(2*time.Second, 0) // in all less than the body takes
 	go func() { _, _ = io.Copy(io.Discard, p.receiver) }()
 	go func() {
 		for range 16 {
 			_, _ = p.sender.Write(make([]byte, size/16))
-			<-time.After(40 * time.Millisecond)
+			<-time.After(150 * time.Millisecond)
 		}
 	}()
 	if sent, err := p.send(); err != nil || sent != size {
@@ -193,8 +193,8 @@ func TestAReceiverThatIsSlowLosesNothing(t *testing.T) {
 	p := newPassage(t, size, "")
 	_ = p.receiver.SetReadBuffer(64 << 10)
 	_ = p.to.NetConn().(*net.TCPConn).SetWriteBuffer(64 << 10)
-	p.to.WriteIdle(500 * time.Millisecond) // deadlines pass while bytes are in the pipe
-	p.from.ReadIdle(500*time.Millisecond, 0)
+	p.to.WriteIdle(2 * time.Second) // deadlines pass while bytes are in the pipe
+	p.from.ReadIdle(2*time.Second, 0)
 	go func() { _, _ = p.sender.Write(data) }()
 	sum, done := crc32.NewIEEE(), make(chan error, 1)
 	go func() {
@@ -205,7 +205,7 @@ func TestAReceiverThatIsSlowLosesNothing(t *testing.T) {
 			k, err = io.ReadFull(p.receiver, buf[:min(len(buf), size-n)])
 			sum.Write(buf[:k])
 			n += k
-			<-time.After(60 * time.Millisecond)
+			<-time.After(110 * time.Millisecond)
 		}
 		done <- err
 	}()

@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long a test waits for what must come.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()

@@ -78,7 +78,7 @@ func poolOf(t *testing.T, o upstream.Options) *upstream.Pool {
 
 func get(t *testing.T, p *upstream.Pool) *upstream.Conn {
 	t.Helper()
-	c, err := p.Get(5*time.Second, time.Minute, new(core.Lifeline))
+	c, err := p.Get(patience, time.Minute, new(core.Lifeline))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func used(c *upstream.Conn) *upstream.Conn {
 // eventually waits for what other goroutines do.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("never: %s", what)
 		}
@@ -116,7 +116,7 @@ func wait(t *testing.T, p *upstream.Pool) *waiter {
 	w := &waiter{done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
-		w.conn, w.err = p.Get(5*time.Second, time.Minute, &w.life)
+		w.conn, w.err = p.Get(patience, time.Minute, &w.life)
 	}()
 	eventually(t, "the Get waits", func() bool { return p.Stats().Waits > before })
 	return w
@@ -192,7 +192,7 @@ func TestTheBoundHoldsUnderLoad(t *testing.T) {
 	for range 16 {
 		wg.Go(func() {
 			for i := range 50 {
-				c, err := p.Get(5*time.Second, time.Minute, new(core.Lifeline))
+				c, err := p.Get(patience, time.Minute, new(core.Lifeline))
 				if err != nil {
 					t.Error(err)
 					return
