@@ -22,7 +22,7 @@ import (
 )
 
 // patience is how long a script waits for what must come.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // world is what one script has started and seen. The script's goroutine owns it.
 type world struct {
