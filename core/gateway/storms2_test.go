@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // limited starts an endpoint over HTTP/2 that tells each connection how many streams it may have, and answers each request with 200; behind the answer it may
@@ -107,7 +106,7 @@ func TestInterimAnswersHaveAnEnd(t *testing.T) {
 		})
 		for protocol, url := range map[string]string{"h1": h1, "h2c": h2} {
 			h := open(t, routeTo(url, fmt.Sprintf("protocol = %q", protocol)))
-			got := h.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 20*time.Second)
+			got := h.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 			if !strings.Contains(got, "HTTP/1.1 "+want+" ") {
 				t.Errorf("%d over %s: ...%q, want %s", n, protocol, got[max(0, len(got)-200):], want)
 			}
