@@ -36,6 +36,7 @@ func TestWhatAnAuthorDidNotMeanIsFound(t *testing.T) {
 		`return req.json.user`:                  "3:12 req:json is a method: write req:json()",
 		`gw.log("x")`:                           "3:4 gw.log is no function: it has debug, error, info, warn",
 		`ngx.say("x")`:                          "3:1 global 'ngx' is not defined, it is always nil; what OpenResty has is told in docs/coming-from/nginx.md",
+		`M.count = (M.count or 0) + 1`:          "3:0 function assigns to a field of the script's table: each VM has its own, the next request may see another",
 		`return res.status`:                     "3:8 global 'res' is not defined, it is always nil; it is what on_response gets",
 		`req:path()`:                            "3:5 req.path is a field, not a method",
 		`req:bodys()`:                           "3:5 req has no 'bodys': it has ",

@@ -24,6 +24,7 @@ type checker struct {
 	settings *ast.TableExpr  // the script's config, nil when it is not to be seen
 	read     map[string]bool // settings that some function reads
 	escapes  bool            // conf went where nobody sees what is read
+	table    *variable       // the local that is the script's table, nil when there is none
 
 	fn *function // in work
 }
@@ -308,6 +309,8 @@ func (c *checker) assignField(e *ast.AttrGetExpr) {
 		c.note("field", e.Line(), "conf", "conf is read-only")
 	case of.path != "":
 		c.note("name", e.Line(), of.path, of.path+" is read-only")
+	case c.ofTable(e.Object) && c.fn != c.main && c.phases[c.fn] != c.world.Load:
+		c.note("state", e.Line(), "", "function assigns to a field of the script's table: each VM has its own, the next request may see another")
 	case !constant || of.handle == "":
 	case c.tree.methods[of.handle][key.Value] && len(c.world.Handles[of.handle]) > 0:
 		c.note("field", e.Line(), key.Value, of.handle+":"+key.Value+" is a method, nothing to assign to")

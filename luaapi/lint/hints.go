@@ -39,3 +39,9 @@ func (c *checker) calledSpace(path string, line int, word string) {
 		c.note("name", line, word, path+" is no function: it has "+c.tree.members(path))
 	}
 }
+
+// ofTable tells whether an expression is the script's table.
+func (c *checker) ofTable(e ast.Expr) bool {
+	name, ok := e.(*ast.IdentExpr)
+	return ok && c.table != nil && c.names[name] == c.table
+}

@@ -33,7 +33,7 @@ func (c *checker) settleRoles() {
 			c.member(key.Value, member{f.Value, f.Value.Line()})
 		}
 	}
-	if name != nil {
+	if c.table = name; name != nil {
 		c.membersOf(name, c.chunk)
 	}
 }
