@@ -283,11 +283,13 @@ func (s *Streams) dial(ctx context.Context) {
 		err = errNoStreams
 	}
 	s.mu.Lock()
+	unwanted := ctx.Err() == context.Canceled // who waited has left; it says nothing to those that have come since
 	s.dialing()
 	s.dialing = nil
-	if err == nil {
+	switch {
+	case err == nil:
 		s.conns = append(s.conns, &Shared{ClientConn: cc, wire: s.fresh})
-	} else {
+	case !unwanted:
 		s.refuse(err)
 	}
 	s.mu.Unlock()
