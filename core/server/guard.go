@@ -38,6 +38,7 @@ const (
 	maxCredit    = 1000 // and what a connection begins with
 	creditASec   = 20
 	creditGained = 10 // by a request or a piece of a body
+	creditSent   = 2  // by a piece of an answer: clients of gRPC send a ping for as good as each, to measure the connection
 	settingsCost = 20 // they are rare, and each is answered
 	maxWindows   = 1000
 
@@ -188,6 +189,9 @@ func (g *guard) gain(n int) { g.credit = min(g.credit+n, maxCredit) }
 
 func (g *guard) spend(n int) error {
 	if g.credit -= n; g.credit > 0 {
+		return nil
+	}
+	if g.gain(int(min(g.replies.sent.Swap(0), maxCredit)) * creditSent); g.credit > 0 {
 		return nil
 	}
 	now := core.Now()

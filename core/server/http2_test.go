@@ -765,6 +765,60 @@ func TestHTTP2ClientsThatSayMoreThanTheyNeedAreNoFlood(t *testing.T) {
 	}
 }
 
+// messages is a body that comes piece by piece, until the channel is closed.
+type messages chan struct{}
+
+func (m messages) Read(b []byte) (int, error) {
+	if _, more := <-m; !more {
+		return 0, io.EOF
+	}
+	return copy(b, "a message"), nil
+}
+
+// TestHTTP2ClientsThatMeasureTheirConnectionAreNoFlood: those of gRPC open their window and send a ping whenever something has come, as long as the last is
+// answered.
+func TestHTTP2ClientsThatMeasureTheirConnectionAreNoFlood(t *testing.T) {
+	next := make(messages, 1)
+	end := sync.OnceFunc(func() { close(next) })
+	defer end()
+	s := open(t, handler(func(x *core.Exchange, c core.Client) {
+		answer(x, 200, "")
+		x.Response.Body.Attach(next, -1)
+		_ = c.Respond()
+	}), settings(), nil)
+	r := dial2(t, s.addr)
+	_ = r.SetDeadline(time.Now().Add(time.Minute))
+	r.frame(1, 5, 1, block(":method", "POST", ":scheme", "http", ":path", "/", ":authority", "gw.test"))
+	next <- struct{}{}
+	for pings := 0; ; {
+		head := make([]byte, 9)
+		if _, err := io.ReadFull(r.r, head); err != nil {
+			t.Fatalf("%v behind %d messages", err, pings)
+		}
+		n := int(head[0])<<16 | int(head[1])<<8 | int(head[2])
+		if _, err := r.r.Discard(n); err != nil {
+			t.Fatal(err)
+		}
+		switch head[3] {
+		case 0:
+			if head[4]&1 != 0 {
+				return
+			}
+			r.update(0, uint32(n))
+			r.update(1, uint32(n))
+			r.frame(6, 0, 0, make([]byte, 8))
+		case 6:
+			if pings++; pings == 5000 {
+				end()
+			} else {
+				next <- struct{}{}
+			}
+		case 3, 7:
+			t.Fatalf("frame %d behind %d messages", head[3], pings)
+		}
+	}
+}
+
 func TestHTTP2LimitsItsStreams(t *testing.T) {
 	release := make(chan struct{})
 	s := open(t, handler(func(x *core.Exchange, c core.Client) {

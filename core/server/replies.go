@@ -15,6 +15,7 @@ type replies struct {
 
 	caused  atomic.Int64 // streams reset because of what the client did
 	refused atomic.Int64 // streams refused, since as many are open as may be
+	sent    atomic.Int64 // frames with some of a body
 	moved   atomic.Int64 // window updates that what has been sent deserves
 }
 
@@ -45,7 +46,8 @@ func (r *replies) see(b []byte) {
 				return
 			}
 			r.left = int(r.head[0])<<16 | int(r.head[1])<<8 | int(r.head[2])
-			if r.head[3] == frameData {
+			if r.head[3] == frameData && r.left > 0 {
+				r.sent.Add(1)
 				r.moved.Add(int64(windowsAFrame + windowsAByte*r.left))
 			}
 		}
