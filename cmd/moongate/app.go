@@ -179,6 +179,9 @@ func (a *app) reload() (admin.Reloaded, error) {
 	if err != nil {
 		a.refused.Store(&admin.RefusedReload{At: time.Now().UTC(), Errors: admin.Lines(err)})
 		a.log.Error("reload refused", "error", err)
+		if err := a.access.Reopen(a.gateway.Generation().Config().Log.Access); err != nil { // it may have been moved away
+			a.log.Error("access log not opened anew", "error", err)
+		}
 		return admin.Reloaded{}, err
 	}
 	a.refused.Store(nil)
