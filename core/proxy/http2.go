@@ -278,7 +278,7 @@ func (l *Leg) requestHeader() http.Header {
 			continue
 		}
 		name := textproto.CanonicalMIMEHeaderKey(string(f.Name))
-		h[name] = append(h[name], string(f.Value))
+		h[name] = append(h[name], string(core.Trim(f.Value)))
 	}
 	if h["User-Agent"] == nil {
 		h["User-Agent"] = nil // none is invented

@@ -765,6 +765,20 @@ func TestHTTP2ClientsThatSayMoreThanTheyNeedAreNoFlood(t *testing.T) {
 	}
 }
 
+// TestHTTP2ValuesGoOutWithoutWhiteSpaceAround: filters may set what they like, and clients take it for malformed (RFC 9113 section 8.2.1).
+func TestHTTP2ValuesGoOutWithoutWhiteSpaceAround(t *testing.T) {
+	s := open(t, handler(func(x *core.Exchange, c core.Client) {
+		answer(x, 200, "ok")
+		x.Response.Header.Add("X-A", " \ta b ")
+		x.Response.Header.Add("X-B", " ")
+		_ = c.Respond()
+	}), settings(), nil)
+	resp, _ := get(t, browser(t, s.addr, nil, true), "http://gw.test/")
+	if a, b := resp.Header.Get("X-A"), resp.Header.Get("X-B"); a != "a b" || b != "" {
+		t.Errorf("got %q and %q", a, b)
+	}
+}
+
 // messages is a body that comes piece by piece, until the channel is closed.
 type messages chan struct{}
 

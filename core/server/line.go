@@ -28,7 +28,7 @@ func (l *lines) add(f *core.Field) {
 		upper = c == '-'
 	}
 	l.ends = append(l.ends, len(l.text))
-	l.text = append(l.text, f.Value...)
+	l.text = append(l.text, core.Trim(f.Value)...) // white space around it makes it malformed
 	l.ends = append(l.ends, len(l.text))
 }
 
