@@ -38,6 +38,8 @@ func (l *Leg) fault(err error) *core.Error {
 		return core.Fail(core.StatusClientGone, "client left", cause)
 	case errors.Is(err, upstream.ErrPoolFull):
 		return core.Fail(503, "upstream is busy", cause)
+	case errors.Is(err, upstream.ErrShort):
+		return core.Fail(503, "gateway is busy", cause)
 	case l.refused: // nothing was done, and whoever asks again does nothing twice
 		return core.Fail(503, "upstream did not take the request", cause)
 	case s.phase == connecting:

@@ -221,7 +221,7 @@ func (l *Leg) settle(err error) (again bool) {
 	case s.phase == choosing:
 		return false
 	case l.upload.fault() != nil || l.x.Lifeline.Broken() || errors.Is(err, upstream.ErrPoolFull) || errors.Is(err, upstream.ErrClientGone),
-		errors.Is(err, upstream.ErrNoTime), errors.Is(err, errDeadline):
+		errors.Is(err, upstream.ErrNoTime), errors.Is(err, upstream.ErrShort), errors.Is(err, errDeadline):
 		l.attempt.Ended()
 		return false
 	case l.refused:

@@ -40,7 +40,7 @@ func (l *Leg) again(status int) bool {
 // againAfter is again for the status that stands for an answer which did not come.
 func (l *Leg) againAfter(err error, status int) bool {
 	switch {
-	case err.(*step).phase == choosing, errors.Is(err, upstream.ErrPoolFull), errors.Is(err, errDeadline):
+	case err.(*step).phase == choosing, errors.Is(err, upstream.ErrPoolFull), errors.Is(err, upstream.ErrShort), errors.Is(err, errDeadline):
 		return false
 	}
 	return l.again(status)

@@ -186,7 +186,9 @@ func (c *checker) loop(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		c.note(err, core.Now().Sub(began))
+		if !errors.Is(err, ErrShort) {
+			c.note(err, core.Now().Sub(began))
+		}
 		timer.Reset(c.pause() - core.Now().Sub(began))
 	}
 }
