@@ -88,7 +88,7 @@ func (l *Load) latency(now core.Instant) float64 {
 	return average * rest(now.Sub(core.Instant(l.stamp.Load())))
 }
 
-// unknown is the cost of an endpoint that is asked for the first time and has not answered.
+// unknown is the cost of a request at an endpoint that is asked for the first time and has not answered.
 const unknown = 1 << 62
 
 // cost is what one more request would have to wait, more or less.
@@ -96,7 +96,7 @@ func (l *Load) cost(now core.Instant) float64 {
 	active := float64(l.active.Load())
 	average := l.latency(now)
 	if average == 0 && active > 0 {
-		return unknown + active
+		return unknown * active
 	}
 	return average * (active + 1)
 }

@@ -230,6 +230,21 @@ func TestP2CCountsRequestsUnderWayByWeight(t *testing.T) {
 	}
 }
 
+// Where nobody has answered yet, as when all that is asked is slow, requests under way are all that is known: they do not all go to the same one.
+func TestP2CSpreadsByWeightBeforeAnybodyHasAnswered(t *testing.T) {
+	for _, weights := range [][]int{{3, 1}, {1, 1}} {
+		list, carried := endpoints(weights...), loads(2)
+		b := NewP2CEWMA(carried)
+		for range 400 {
+			b.Take(list, "")
+		}
+		want := int64(400 / (weights[0] + weights[1]))
+		if n := carried[1].Active(); n < want-20 || n > want+20 {
+			t.Errorf("of 400 requests under way the last of weights %v has %d", weights, n)
+		}
+	}
+}
+
 func TestLoadIsSafeForAll(t *testing.T) {
 	var l Load
 	var wg sync.WaitGroup
