@@ -95,10 +95,15 @@ func (a *app) open(c *conf.Config) (err error) {
 	}
 	commit()
 	warn(a.log, a.gateway.Generation().Warnings())
+	a.warnUnused()
+	return nil
+}
+
+// warnUnused names the sockets that were passed for nobody.
+func (a *app) warnUnused() {
 	for _, address := range a.passed.Unused() {
 		a.log.Warn("a socket was passed that no listener has the address of: its clients wait in vain", "address", address)
 	}
-	return nil
 }
 
 // close lets go of an app that never ran.
@@ -187,6 +192,7 @@ func (a *app) reload() (admin.Reloaded, error) {
 	a.refused.Store(nil)
 	a.log.Info("reloaded", "generation", g.Number)
 	warn(a.log, g.Warnings())
+	a.warnUnused()
 	return admin.Reloaded{Generation: uint64(g.Number), Warnings: texts(g.Warnings())}, nil
 }
 

@@ -149,15 +149,34 @@ func TestASocketThatNoListenerWantsIsTold(t *testing.T) {
 	spare := m.listen()
 	_, log := m.start(m.settings(says(t, "one")))
 	lines := bufio.NewScanner(log)
-	for lines.Scan() {
-		if strings.Contains(lines.Text(), "a socket was passed") {
-			if !strings.Contains(lines.Text(), spare) {
-				t.Error(lines.Text())
+	told := func(address string) {
+		t.Helper()
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), "a socket was passed") {
+				if !strings.Contains(lines.Text(), address) {
+					t.Errorf("not of %s: %s", address, lines.Text())
+				}
+				return
 			}
-			return
 		}
+		t.Fatal("nothing was said")
 	}
-	t.Error("nothing was said")
+	told(spare)
+	m.hears("READY=1")
+	was := m.clients
+	m.clients = spare
+	if err := os.WriteFile(filepath.Join(m.dir, "gateway.toml"), []byte(m.settings(says(t, "two"))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Post("http://"+m.admins+"/reload", "", nil)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatal(resp, err)
+	}
+	resp.Body.Close()
+	told(was)
+	if got := get(t, spare); got != "two" {
+		t.Errorf("the listener that moved answers %q", got)
+	}
 }
 
 func says(t *testing.T, text string) (url string) {

@@ -7,19 +7,20 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 )
 
 // Passed are sockets that listened before the process began. Whoever started it has opened them and keeps them open, so that clients wait while one
 // process ends and the next begins, and are not refused. A listener whose address is that of such a socket gets it instead of a new one, as often as it
-// is opened anew. The nil Passed has none. It is safe for concurrent use.
+// is opened anew, but by one at a time: two would get the connections by chance. The nil Passed has none. It is safe for concurrent use.
 type Passed struct{ sockets []*passedSocket }
 
 type passedSocket struct {
-	file  *os.File
-	addr  net.Addr
-	taken atomic.Bool
+	file *os.File
+	addr net.Addr
+	held atomic.Bool // a listener is open on it
 }
 
 // NewPassed takes over files that listen. The error names one that does not.
@@ -49,6 +50,35 @@ func (s *passedSocket) open() (net.Listener, error) {
 		return passedUnix{u}, nil
 	}
 	return l, err
+}
+
+var errHeld = errors.New("another listener has the socket that was passed for it")
+
+// hold is open for the one who may accept from the socket until he closes what he gets.
+func (s *passedSocket) hold() (net.Listener, error) {
+	if !s.held.CompareAndSwap(false, true) {
+		return nil, errHeld
+	}
+	l, err := s.open()
+	if err != nil {
+		s.held.Store(false)
+		return nil, err
+	}
+	return &holder{Listener: l, socket: s}, nil
+}
+
+// holder is a listener that has a socket for itself.
+type holder struct {
+	net.Listener
+	socket *passedSocket
+	once   sync.Once
+}
+
+// Close implements net.Listener.
+func (h *holder) Close() error {
+	err := h.Listener.Close()
+	h.once.Do(func() { h.socket.held.Store(false) })
+	return err
 }
 
 // listens tells what is wrong with a file that is no socket that listens for streams.
@@ -101,25 +131,24 @@ func (s *passedSocket) has(address string) bool {
 	return wanted.IP.Equal(own.IP) || len(wanted.IP) == 0 && own.IP.IsUnspecified()
 }
 
-// Unused are the addresses of sockets that nobody has listened on so far: their clients wait in vain.
+// Unused are the addresses of sockets that nobody listens on now: their clients wait in vain.
 func (p *Passed) Unused() (addresses []string) {
 	if p == nil {
 		return nil
 	}
 	for _, s := range p.sockets {
-		if !s.taken.Load() {
+		if !s.held.Load() {
 			addresses = append(addresses, s.addr.String())
 		}
 	}
 	return addresses
 }
 
-// Open listens on an address, host:port or unix:/path: on the socket that was passed for it, else on a new one, for whose file, if it is a Unix socket,
-// mode are the permissions.
+// Open listens on an address, host:port or unix:/path: on the socket that was passed for it, which nobody else may have open, else on a new one, for
+// whose file, if it is a Unix socket, mode are the permissions.
 func (p *Passed) Open(address string, mode fs.FileMode) (net.Listener, error) {
 	if s := p.find(address); s != nil {
-		s.taken.Store(true)
-		return s.open()
+		return s.hold()
 	}
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return listenUnix(path, mode)

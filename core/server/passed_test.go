@@ -81,8 +81,8 @@ func TestListenersGetTheSocketsThatWerePassedForThem(t *testing.T) {
 			}
 		}
 	}
-	if got := p.Unused(); got != nil {
-		t.Errorf("unused: %v", got)
+	if got := p.Unused(); len(got) != 3 {
+		t.Errorf("unused when all are closed again: %v", got)
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Error("the file of another's socket went with the listener")
@@ -97,6 +97,42 @@ func TestListenersGetTheSocketsThatWerePassedForThem(t *testing.T) {
 			t.Errorf("%s got %s", address, l.Addr())
 		}
 		l.Close()
+	}
+}
+
+// Two that had one socket would get its connections by chance: those of one that asks for certificates, or of the admin listener, would come to
+// another that does not.
+func TestAPassedSocketHasOneListenerAtATime(t *testing.T) {
+	l := listening(t, "tcp", "127.0.0.1:0")
+	p, err := server.NewPassed([]*os.File{file(t, l.(*net.TCPListener))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := p.Open(l.Addr().String(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Unused(); got != nil {
+		t.Errorf("unused: %v", got)
+	}
+	for _, name := range []string{l.Addr().String(), "[::ffff:127.0.0.1]:" + portOf(l)} {
+		if other, err := p.Listen(name, 0); err == nil {
+			other.Close()
+			t.Errorf("a second listener, on %s, got the socket too", name)
+		}
+	}
+	one.Close()
+	again, err := p.Listen(l.Addr().String(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one.Close() // for the second time: it gives back what it has no more
+	if other, err := p.Listen(l.Addr().String(), 0); err == nil {
+		other.Close()
+		t.Error("a second listener got the socket once the first was closed twice")
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
