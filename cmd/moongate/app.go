@@ -13,8 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/coreos/go-systemd/v22/activation"
-
 	"github.com/moongate/moongate/conf"
 	"github.com/moongate/moongate/core/admin"
 	"github.com/moongate/moongate/core/gateway"
@@ -47,7 +45,7 @@ func openApp(o runOptions, s streams) (*app, error) {
 	log.SetFlags(0)
 	log.SetOutput(libraries.Writer())
 	var err error
-	if a.passed, err = server.NewPassed(activation.Files(true)); err != nil {
+	if a.passed, err = passedSockets(); err != nil {
 		return nil, err
 	}
 	a.admin = admin.NewServer(a.log, a.passed)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -197,4 +198,14 @@ func get(t *testing.T, address string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+func TestSocketsBeyondMeasureAreRefused(t *testing.T) {
+	t.Setenv("LISTEN_PID", strconv.Itoa(os.Getpid()))
+	for _, n := range []string{"1025", "99999999999"} {
+		t.Setenv("LISTEN_FDS", n)
+		if _, err := passedSockets(); err == nil || !strings.Contains(err.Error(), "LISTEN_FDS is "+n) {
+			t.Errorf("%s: %v", n, err)
+		}
+	}
 }
