@@ -197,6 +197,30 @@ func TestAnUnreadUploadDoesNotHideTheAnswer(t *testing.T) {
 	}
 }
 
+// TestWhoSendsEverythingFirstGetsTheWholeAnswer: some clients read nothing before their upload is over, however long it takes.
+func TestWhoSendsEverythingFirstGetsTheWholeAnswer(t *testing.T) {
+	answer := strings.Repeat("no", 300_000)
+	over := make(chan struct{})
+	defer close(over)
+	url := scripted(t, func(nc net.Conn) {
+		_, _ = readHead(bufio.NewReader(nc))
+		_, _ = fmt.Fprintf(nc, "HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(answer), answer)
+		<-over
+	})
+	h := open(t, route(url))
+	nc, r := h.dial()
+	send(t, nc, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n")
+	for began := time.Now(); time.Since(began) < 5*time.Second; <-time.After(50 * time.Millisecond) {
+		if _, err := nc.Write(make([]byte, 1000)); err != nil {
+			t.Fatalf("writing ended with %v after %s", err, time.Since(began))
+		}
+	}
+	if head, err := readHead(r); err != nil || !strings.HasPrefix(head, "HTTP/1.1 401") {
+		t.Fatalf("%q %v", head, err)
+	}
+	expect(t, r, answer)
+}
+
 func TestEmptyLinesAreNoRequest(t *testing.T) {
 	url, _ := recorder(t, ok)
 	h := open(t, "[http]\nhead_timeout = \"2s\"\n"+route(url))

@@ -167,6 +167,25 @@ func TestAnswersGivenWhileDrainingAreRead(t *testing.T) {
 	}
 }
 
+// TestAClientThatGoesOnSendingDelaysNoEnd: what it sends behind its answer is read for nobody.
+func TestAClientThatGoesOnSendingDelaysNoEnd(t *testing.T) {
+	h := open(t, "[http]\ndrain = \"20s\"\n"+route("http://127.0.0.1:1"))
+	nc, r := h.dial()
+	send(t, nc, "POST /a/../b HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000\r\n\r\n")
+	go func() {
+		for _, err := nc.Write(make([]byte, 100)); err == nil; _, err = nc.Write(make([]byte, 100)) {
+			<-time.After(50 * time.Millisecond)
+		}
+	}()
+	if head, err := readHead(r); err != nil || !strings.HasPrefix(head, "HTTP/1.1 400") {
+		t.Fatalf("%q %v", head, err)
+	}
+	h.stop()
+	if err := <-h.ended; err != nil {
+		t.Errorf("it was cut: %v", err)
+	}
+}
+
 func TestAGatewayThatCannotListenLeavesNothing(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

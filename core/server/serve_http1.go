@@ -251,8 +251,12 @@ func (c *client) release() {
 	exchanges.Put(x)
 }
 
-// lingerFor is how long bytes are read that a client sends though its last request was answered.
-const lingerFor = 2 * time.Second
+// lingerFor is how long the next byte is waited for that a client sends though its last request was answered, and lingerMost how long they are read in
+// all: clients that send everything before they read anything need as long as their upload takes.
+const (
+	lingerFor  = 2 * time.Second
+	lingerMost = 30 * time.Second
+)
 
 // shut closes the connection. Bytes that the client is still sending would make the system throw away what the client has not read
 // yet, so they are read for a while (RFC 9112 section 9.6).
@@ -263,9 +267,26 @@ func (c *client) shut() {
 	}
 	if !c.broken && (c.refused || c.conn.Buffered() > 0 || !c.body.Ended() && c.body.Source() != nil) {
 		if half, ok := c.conn.NetConn().(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
-			_ = c.conn.NetConn().SetReadDeadline(time.Now().Add(lingerFor))
-			_, _ = io.Copy(io.Discard, c.conn.NetConn())
+			c.linger()
 		}
 	}
 	c.conn.Close()
+}
+
+// linger reads what the client still sends. An end of the server does not wait for it longer than for a byte.
+func (c *client) linger() {
+	nc, thrown := c.conn.NetConn(), make([]byte, 16<<10)
+	for end, ends := time.Now().Add(lingerMost), false; ; {
+		next := time.Now().Add(lingerFor)
+		if !ends && c.srv.draining.Load() {
+			end, ends = next, true
+		}
+		if end.Before(next) {
+			next = end
+		}
+		_ = nc.SetReadDeadline(next)
+		if _, err := nc.Read(thrown); err != nil {
+			return
+		}
+	}
 }
